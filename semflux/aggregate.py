@@ -1,0 +1,90 @@
+"""The aggregator: folds the events of the stream and puts what they came to on those that tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from semflux.events import EVENT_CLASSES, AnyChatEvent, ChatEventType, thaw_event
+from semflux.fold import Fold
+from semflux.stage import Stage
+from semflux.state import RunState
+
+T = ChatEventType
+
+
+class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
+    """Normalized events in; the same events out, one for one.
+
+    `tool_call` is set on TOOL_CALL_END, `usage` as of now on USAGE, `response` and `usage` on
+    STEP_END, RESPONSE_END, ABORT and ERROR.
+
+    ```
+    TEXT~a TEXT~b STEP-   ->   TEXT~a TEXT~b STEP-(response.text = "ab")
+    ```
+
+    Raises:
+        ResponseTooLargeError, ToolArgumentsError: if the answer passes a bound.
+    """
+
+    def __init__(self, state: RunState | None = None) -> None:
+        self._fold: Fold = (state or RunState()).fold
+        self._add = self._fold.add
+        self._arms: dict[type[Any], Callable[[Any], None]] = {}
+        for event_type, arm in {
+            T.TOOL_CALL_END: self._call,
+            T.USAGE: self._usage,
+            T.STEP_END: self._step,
+            T.RESPONSE_END: self._end,
+            T.ABORT: self._partial,
+            T.ERROR: self._error,
+        }.items():
+            cls = EVENT_CLASSES[event_type]
+            self._arms[cls] = self._arms[cls.draft_class] = arm
+
+    def push(self, item: AnyChatEvent) -> Iterable[AnyChatEvent]:
+        return (self.fold(item),)
+
+    def fold(self, event: Any) -> Any:
+        """The event that *event* becomes."""
+        arm = self._arms.get(type(event))
+        if arm is None:
+            self._add(event)
+            return event
+        event = thaw_event(event)
+        arm(event)
+        return event
+
+    def _call(self, event: Any) -> None:
+        self._add(event)
+        event.tool_call = self._fold.call(event.tool_call_id)
+
+    def _usage(self, event: Any) -> None:
+        self._add(event)
+        event.usage = self._fold.usage
+
+    def _step(self, event: Any) -> None:
+        self._add(event)
+        step = self._fold.steps[-1]
+        event.response = step
+        event.usage = step.usage
+        event.finish_reason = step.finish_reason
+
+    def _end(self, event: Any) -> None:
+        response = self._fold.response(partial=False, finish_reason=event.finish_reason)
+        event.response = response
+        event.usage = response.usage
+        event.finish_reason = response.finish_reason
+
+    def _partial(self, event: Any) -> None:
+        response = self._fold.response(partial=True)
+        event.response = response
+        event.usage = response.usage
+
+    def _error(self, event: Any) -> None:
+        self._partial(event)
+        if event.error.partial is None:
+            event.error.partial = event.response
+
+
+__all__ = ("Aggregator",)

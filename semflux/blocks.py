@@ -1,0 +1,190 @@
+"""TEXT and THINKING blocks of the normalizer: what is open, and what follows from a delta or an end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from semflux.events import (
+    ChatEventGroup,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+)
+from semflux.frozen import FrozenDict
+from semflux.state import RunState
+from semflux.wire.json import replace_surrogates
+
+IMPLIED_MARK: FrozenDict[str, Any] = FrozenDict(implied=True)
+"""On a boundary that the wire format does not have."""
+REPAIRED_MARK: FrozenDict[str, Any] = FrozenDict(repaired=True)
+"""On an event that the provider should have sent."""
+CLOSING_MARK: FrozenDict[str, Any] = FrozenDict(partial=True)
+"""On an end that is made because the stream fails or is aborted."""
+
+REPLACEMENT = "\ufffd"
+
+
+def hold_surrogate(held: str, text: str) -> tuple[str, str]:
+    """What can be shown of *held* + *text*, and the high surrogate at its end that must wait.
+
+    Providers cut JSON escapes between two deltas; half a pair cannot be encoded.
+    """
+    if held:
+        text = held + text
+    elif text.isascii():
+        return text, ""
+    last = text[-1:]
+    if "\ud800" <= last <= "\udbff":
+        return replace_surrogates(text[:-1]), last
+    return replace_surrogates(text), ""
+
+
+class Block:
+    """A block that is open."""
+
+    __slots__ = ("group", "held", "index", "item_id", "origin", "raw_type")
+
+    def __init__(self, group: ChatEventGroup, event: Any) -> None:
+        self.group = group
+        self.item_id: str | None = event.item_id
+        self.index: int | None = event.index
+        self.origin = event.origin
+        self.raw_type: str | None = event.raw_type
+        self.held = ""
+
+
+_TEXT, _THINKING = ChatEventGroup.TEXT, ChatEventGroup.THINKING
+_START = {_TEXT: TextStart.draft_class, _THINKING: ThinkingStart.draft_class}
+_DELTA = {_TEXT: TextDelta.draft_class, _THINKING: ThinkingDelta.draft_class}
+_END = {_TEXT: TextEnd.draft_class, _THINKING: ThinkingEnd.draft_class}
+
+
+class Blocks:
+    """The open TEXT or THINKING blocks of a stream. Blocks of both groups are never open together."""
+
+    __slots__ = ("_open", "_state", "only")
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._open: list[Block] = []
+        self.only: Block | None = None
+        """The open block, where exactly one is open: what nearly every delta belongs to."""
+
+    def start(self, event: Any, group: ChatEventGroup) -> list[Any]:
+        """A block starts, by the provider's own word."""
+        block = self._exact(event, group)
+        if block is not None:
+            self._state.ledger.repair("duplicate_start", f"a second start of an open {group.lower()} block")
+            return []
+        out = self.leave(group)
+        self._add(Block(group, event))
+        out.append(event)
+        return out
+
+    def delta(self, event: Any, group: ChatEventGroup) -> list[Any]:
+        """A delta comes; it may open its block, and end those of the other group."""
+        out: list[Any] = []
+        block = self._match(event, group)
+        if block is None:
+            out = self.leave(group)
+            block = Block(group, event)
+            self._add(block)
+            has_start = self._has(group, "start")
+            if has_start:
+                self._state.ledger.repair("missing_start", f"a {group.lower()} delta without the start of its block")
+            mark = REPAIRED_MARK if has_start else IMPLIED_MARK
+            out.append(_START[group](event.origin, event.item_id, event.index, event.raw_type, mark))
+        else:
+            event.item_id, event.index = block.item_id, block.index
+        text, block.held = hold_surrogate(block.held, event.text)
+        if text:
+            event.text = text
+            out.append(event)
+        return out
+
+    def end(self, event: Any, group: ChatEventGroup) -> list[Any]:
+        """A block ends, by the provider's own word."""
+        block = self._match(event, group)
+        if block is None and event.item_id is None and event.index is None:
+            # An end without identity among several open blocks can only mean the oldest one.
+            block = next((b for b in self._open if b.group is group), None)
+        if block is None:
+            self._state.ledger.repair("stray_end", f"the end of a {group.lower()} block that is not open")
+            return []
+        event.item_id, event.index = block.item_id, block.index
+        return [*self._remove(block), event]
+
+    def leave(self, group: ChatEventGroup | None, *, failing: bool = False) -> list[Any]:
+        """The ends of all open blocks outside *group*; of all when it is None."""
+        out: list[Any] = []
+        for block in [b for b in self._open if b.group is not group]:
+            out += self._remove(block)
+            has_end = self._has(block.group, "end")
+            if failing:
+                mark = CLOSING_MARK
+            elif has_end:
+                mark = REPAIRED_MARK
+            else:
+                mark = IMPLIED_MARK
+            out.append(_END[block.group](block.origin, block.item_id, block.index, block.raw_type, mark))
+            if has_end and not failing:
+                self._state.ledger.repair("missing_end", f"a {block.group.lower()} block without an end")
+        return out
+
+    def yield_to_tool(self) -> list[Any]:
+        """The ends that a starting call implies: in a format whose blocks have no ends of their own."""
+        out: list[Any] = []
+        if self._open and not self._has(self._open[0].group, "end"):
+            out = self.leave(None)
+        return out
+
+    def _has(self, group: ChatEventGroup, boundary: str) -> bool:
+        boundaries = self._state.boundaries
+        if group is _TEXT:
+            return boundaries.text_start if boundary == "start" else boundaries.text_end
+        return boundaries.thinking_start if boundary == "start" else boundaries.thinking_end
+
+    def _exact(self, event: Any, group: ChatEventGroup) -> Block | None:
+        for block in self._open:
+            if block.group is group and block.item_id == event.item_id and block.index == event.index:
+                return block
+        return None
+
+    def _match(self, event: Any, group: ChatEventGroup) -> Block | None:
+        block = self._exact(event, group)
+        if block is not None:
+            return block
+        item_id, index = event.item_id, event.index
+        candidates = [b for b in self._open if b.group is group]
+        if item_id is None and index is None:
+            pass
+        elif index is None:
+            candidates = [b for b in candidates if b.item_id == item_id]
+        elif item_id is None:
+            candidates = [b for b in candidates if b.index == index]
+        else:
+            # Half an identity agrees where the other half was never given.
+            candidates = [
+                b
+                for b in candidates
+                if (b.item_id == item_id and b.index is None) or (b.index == index and b.item_id is None)
+            ]
+        return candidates[0] if len(candidates) == 1 else None
+
+    def _add(self, block: Block) -> None:
+        self._open.append(block)
+        self.only = block if len(self._open) == 1 else None
+
+    def _remove(self, block: Block) -> list[Any]:
+        """Forget *block*; gives the delta for half a pair that never got its other half."""
+        self._open.remove(block)
+        self.only = self._open[0] if len(self._open) == 1 else None
+        if not block.held:
+            return []
+        return [_DELTA[block.group](REPLACEMENT, block.origin, block.item_id, block.index, block.raw_type)]
+
+
+__all__ = ("CLOSING_MARK", "IMPLIED_MARK", "REPAIRED_MARK", "REPLACEMENT", "Block", "Blocks", "hold_surrogate")

@@ -1,0 +1,367 @@
+"""OpenAI chat completions, and the many that speak it: frames to events.
+
+One wire with implied boundaries: text, reasoning and calls have neither starts nor ends, so that all
+of them end with the finish signal: `finish_reason`, or `[DONE]` without one. Usage comes later, in a
+chunk without choices, and some servers send it with every chunk. Facts: OpenAI's API reference
+("The chat completion chunk object") and the recorded streams of its imitators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from semflux.dialects.base import Dialect, Out, Parser, ParserOptions, int_of, require, text_of, whole_object
+from semflux.dialects.openai_chat_parts import (
+    FINISH_REASONS,
+    KNOWN_DELTA,
+    citations_of,
+    filter_events,
+    image_of,
+    usage_of,
+)
+from semflux.dialects.think_tags import ThinkSplitter
+from semflux.errors import BadFrameError, ProviderError
+from semflux.events import ChatEventType
+from semflux.frozen import FrozenDict, freeze
+from semflux.http_errors import error_from_code, error_from_object
+from semflux.response import MediaBlock
+from semflux.state import Boundaries
+from semflux.wire.json import TypedDecoder, decode
+
+T = ChatEventType
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolCall(msgspec.Struct, forbid_unknown_fields=True):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+    type: str | None = None
+
+
+class _Delta(msgspec.Struct, forbid_unknown_fields=True):
+    content: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+    role: str | None = None
+    refusal: None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta
+    index: int | None = None
+    finish_reason: None = None
+    logprobs: None = None
+    content_filter_results: None = None
+
+
+class _Chunk(msgspec.Struct):
+    """A chunk that only adds text, reasoning or fragments of calls: nearly all of a stream.
+
+    Anything else fails to decode as this and is read untyped, by the general way.
+    """
+
+    choices: list[_Choice]
+    id: str | None = None
+    model: str | None = None
+    usage: None = None
+    error: None = None
+    x_groq: None = None
+    citations: None = None
+    search_results: None = None
+    prompt_filter_results: None = None
+    moderation: None = None
+    object: str | None = None
+
+
+_typed = TypedDecoder(_Chunk)
+
+
+class OpenAIChatParser(Parser):
+    """The parser of one step."""
+
+    def __init__(self, out: Out, options: ParserOptions) -> None:
+        super().__init__(out, options)
+        self._think = ThinkSplitter(options.think_tags)
+        self._cited: set[Any] = set()
+        self._audio: dict[str, Any] = {}
+        self._snapshot: dict[str, Any] = {}
+
+    def decode(self, event: str | None, data: bytes) -> Iterable[Any]:
+        out = self.out
+        if event is None:
+            chunk = _typed.decode(data)
+            if chunk is not None and len(chunk.choices) == 1 and chunk.object != "error":
+                choice = chunk.choices[0]
+                if not choice.index:
+                    out.identify(chunk.id, chunk.model)
+                    out.raw_type = chunk.object
+                    delta = choice.delta
+                    content = delta.content
+                    if delta.tool_calls is None and not delta.reasoning_content:
+                        if not content:
+                            return ()
+                        if self._think.passes:
+                            return (out.text(content),)
+                    return self._plain(delta)
+        return self._decode_any(event, data)
+
+    def _plain(self, delta: _Delta) -> Iterator[Any]:
+        """A delta of the known fields, in the order in which a model makes them."""
+        if delta.reasoning_content:
+            yield self.out.thinking(delta.reasoning_content)
+        if delta.content:
+            yield from self._text(delta.content)
+        for call in delta.tool_calls or ():
+            function = call.function
+            if function is None:
+                yield self.out.tool_args("", call.index, call.id)
+            else:
+                yield self.out.tool_args(function.arguments or "", call.index, call.id, function.name)
+
+    def _decode_any(self, event: str | None, data: bytes) -> Iterator[Any]:
+        text = data.strip()
+        if text == b"[DONE]":
+            yield from self._done()
+            return
+        if not text:
+            self.out.note("empty_frame")
+            return
+        try:
+            chunk = decode(text)
+        except BadFrameError:
+            message = text.decode("utf-8", "replace")
+            if event == "error" or message[:6].lower() == "error ":
+                raise error_from_code(None, message, provider=self._provider) from None
+            raise
+        if event == "error" and isinstance(chunk, dict) and not chunk.get("error"):
+            raise error_from_object(chunk, provider=self._provider)
+        if isinstance(chunk, str) and chunk[:6].lower() == "error ":
+            raise error_from_code(None, chunk, provider=self._provider)
+        if not isinstance(chunk, dict):
+            raise BadFrameError("a frame is JSON, but no object", kind="shape")
+        yield from self._chunk(chunk, "delta")
+
+    @property
+    def _provider(self) -> str:
+        return self.options.provider or "openai-chat"
+
+    def decode_whole(self, data: bytes) -> Iterable[Any]:
+        answer = whole_object(decode(data))
+        yield from self._chunk(answer, "message")
+        if not isinstance(answer.get("choices"), list):
+            raise ProviderError(
+                "the answer has no choices: it is not a chat completion", provider=self._provider, kind="no_choices"
+            )
+        yield from self._done()
+
+    def _done(self) -> Iterator[Any]:
+        yield from self.finish()
+        if not self.finished:
+            # Some servers never send a finish_reason (Snowflake, Novita): the marker alone is the signal.
+            yield self.out.finish("stop", None)
+        self.ended = True
+
+    def missing_end(self) -> None:
+        self.out.repair("missing_done", "no [DONE] at the end")
+
+    # The general way
+
+    def _chunk(self, chunk: dict[str, Any], key: str) -> Iterator[Any]:
+        out = self.out
+        out.raw_type = text_of(chunk.get("object")) or None
+        error = chunk.get("error")
+        if error or chunk.get("object") == "error":
+            yield from self._usage(chunk)
+            raise error_from_object(chunk, provider=self._provider)
+        out.identify(chunk.get("id"), chunk.get("model"))
+        yield from self._prompt_filter(chunk.get("prompt_filter_results"))
+        for position, choice in enumerate(require(chunk.get("choices"), list, "choices") or ()):
+            if not isinstance(choice, dict):
+                raise BadFrameError(f"choices[{position}] is no object", kind="shape")
+            index = int_of(choice.get("index"))
+            if index is not None and index != 0:
+                yield out.event(T.CUSTOM, "choice", freeze(choice), index=index)
+                continue
+            yield from self._choice(choice, key)
+        yield from self._sources(chunk.get("citations"))
+        yield from self._usage(chunk)
+        for name in ("moderation", "search_results"):
+            if chunk.get(name):
+                yield out.raw({name: chunk[name]})
+
+    def _choice(self, choice: dict[str, Any], key: str) -> Iterator[Any]:
+        out = self.out
+        delta = require(choice.get(key), dict, f"choices[0].{key}")
+        logprobs = choice.get("logprobs")
+        tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+        attributes = FrozenDict(logprobs=freeze(tokens)) if isinstance(tokens, list) and tokens else None
+        if delta:
+            yield from self._delta(delta, attributes)
+        yield from filter_events(out, choice.get("content_filter_results"))
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            yield from self.finish()
+            yield out.finish(FINISH_REASONS.get(reason.lower(), "other"), reason)
+
+    def _delta(self, delta: dict[str, Any], attributes: FrozenDict[str, Any] | None) -> Iterator[Any]:
+        out = self.out
+        yield from self._reasoning(delta)
+        content = delta.get("content")
+        if isinstance(content, list):
+            for part in content:
+                yield from self._part(part)
+        elif content:
+            yield from self._text(require(content, str, "content"), attributes)
+        refusal = require(delta.get("refusal"), str, "refusal")
+        if refusal:
+            yield out.event(T.REFUSAL_DELTA, refusal)
+        for call in require(delta.get("tool_calls"), list, "tool_calls") or ():
+            yield from self._call(require(call, dict, "a tool call"))
+        function = delta.get("function_call")
+        if isinstance(function, dict):
+            yield out.tool_args(_arguments(function), 0, None, text_of(function.get("name")) or None)
+        for source, cited in citations_of(delta.get("annotations")):
+            if cited not in self._cited:
+                self._cited.add(cited)
+                yield out.citation(source)
+        yield from self._media(delta)
+        for name, value in delta.items():
+            if name not in KNOWN_DELTA and value not in (None, "", [], {}):
+                yield out.raw({name: value})
+
+    def _reasoning(self, delta: dict[str, Any]) -> Iterator[Any]:
+        """One of three fields; servers that send several repeat the same words in them."""
+        for name in ("reasoning_content", "reasoning"):
+            value = delta.get(name)
+            if isinstance(value, str) and value:
+                yield self.out.thinking(value)
+                break
+        else:
+            for detail in delta.get("reasoning_details") or ():
+                if isinstance(detail, dict):
+                    text = text_of(detail.get("text")) or text_of(detail.get("summary"))
+                    if text:
+                        yield self.out.thinking(text)
+        for detail in delta.get("reasoning_details") or ():
+            if not isinstance(detail, dict):
+                continue
+            if text_of(detail.get("signature")):
+                yield self.out.event(T.THINKING_SIGNATURE, detail["signature"])
+            elif text_of(detail.get("data")):
+                yield self.out.event(T.THINKING_REDACTED, detail["data"])
+
+    def _text(self, text: str, attributes: FrozenDict[str, Any] | None = None) -> Iterator[Any]:
+        out = self.out
+        if self._think.passes:
+            yield out.text(text) if attributes is None else out.text(text, attributes=attributes)
+            return
+        for thinking, piece in self._think.split(text):
+            if thinking:
+                yield out.thinking(piece)
+            else:
+                yield out.text(piece) if attributes is None else out.text(piece, attributes=attributes)
+                attributes = None
+
+    def _part(self, part: Any) -> Iterator[Any]:
+        """A part of a list content (Mistral): text, thinking, or something for RAW."""
+        out = self.out
+        if isinstance(part, str):
+            yield from self._text(part) if part else ()
+            return
+        if not isinstance(part, dict):
+            raise BadFrameError("a part of the content is no object", kind="shape")
+        kind = part.get("type")
+        if kind == "text" and isinstance(part.get("text"), str):
+            yield from self._text(part["text"]) if part["text"] else ()
+        elif kind == "thinking":
+            thinking = part.get("thinking")
+            for piece in thinking if isinstance(thinking, list) else [thinking]:
+                text = text_of(piece.get("text") if isinstance(piece, dict) else piece)
+                if text:
+                    yield out.thinking(text)
+        else:
+            yield out.raw(part)
+
+    def _call(self, call: dict[str, Any]) -> Iterator[Any]:
+        function = require(call.get("function"), dict, "the function of a tool call") or {}
+        index = call.get("index")
+        if index is not None and int_of(index) is None:
+            raise BadFrameError("the index of a tool call is no number", kind="shape")
+        number = int_of(index)
+        if number is not None and not 0 <= number <= self.out.state.limits.max_block_index:
+            raise BadFrameError("the index of a tool call is out of bounds", kind="shape")
+        draft = self.out.tool_args(
+            _arguments(function),
+            number,
+            text_of(call.get("id")) or None,
+            text_of(function.get("name")) or None,
+        )
+        if call.get("extra_content"):
+            draft.attributes = FrozenDict(extra_content=freeze(call["extra_content"]))
+        yield draft
+
+    def _media(self, delta: dict[str, Any]) -> Iterator[Any]:
+        for image in delta.get("images") or ():
+            block = image_of(image)
+            yield self.out.raw({"images": image}) if block is None else self.out.event(T.MEDIA_DONE, block)
+        audio = delta.get("audio")
+        if isinstance(audio, dict):
+            if text_of(audio.get("data")):
+                block = MediaBlock(kind="audio", data=audio["data"], transcript=text_of(audio.get("transcript")) or None)
+                yield self.out.event(T.MEDIA_PARTIAL, block)
+            if text_of(audio.get("transcript")):
+                yield self.out.text(audio["transcript"])
+
+    def _prompt_filter(self, results: Any) -> Iterator[Any]:
+        if isinstance(results, list):
+            for result in results:
+                if isinstance(result, dict):
+                    yield from filter_events(self.out, result.get("content_filter_results"))
+
+    def _sources(self, citations: Any) -> Iterator[Any]:
+        """Top-level citations: addresses that are sent again with every chunk (Perplexity, xAI)."""
+        for source, cited in citations_of(citations):
+            if cited not in self._cited:
+                self._cited.add(cited)
+                yield self.out.citation(source)
+
+    def _usage(self, chunk: dict[str, Any]) -> Iterator[Any]:
+        usage = chunk.get("usage")
+        groq = chunk.get("x_groq")
+        if not isinstance(usage, dict) and isinstance(groq, dict):
+            usage = groq.get("usage")
+        if isinstance(usage, dict) and usage:
+            tier = chunk.get("service_tier")
+            yield self.out.usage(usage_of(usage, tier if isinstance(tier, str) else None))
+
+    def finish(self) -> Iterator[Any]:
+        for thinking, piece in self._think.flush():
+            yield self.out.thinking(piece) if thinking else self.out.text(piece)
+
+
+def _arguments(function: dict[str, Any]) -> str:
+    """Arguments as text; some servers send them as an object."""
+    value = function.get("arguments")
+    if isinstance(value, (dict, list)):
+        return msgspec.json.encode(value).decode()
+    return require(value, str, "the arguments of a tool call") or ""
+
+
+OPENAI_CHAT = Dialect(
+    name="openai-chat",
+    title="OpenAI chat completions and compatible servers",
+    framing="sse",
+    boundaries=Boundaries(tool_ids=True),
+    parser=OpenAIChatParser,
+    end_marker=b"[DONE]",
+)
+
+__all__ = ("OPENAI_CHAT", "OpenAIChatParser")

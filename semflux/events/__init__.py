@@ -1,0 +1,141 @@
+"""What we hear: 31 immutable event classes in 9 groups, and their JSON form.
+
+types.py     the enums: type, group, phase, as one table
+base.py      ChatEvent: identity, order, generic access; drafts
+classes.py   one class for each type
+codec.py     to_dict, from_dict, the JSON Schema
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from semflux.events.base import (
+    NO_ORIGIN,
+    SCHEMA_VERSION,
+    ChatEvent,
+    Origin,
+    freeze_event,
+    thaw_event,
+)
+from semflux.events.classes import (
+    EVENT_CLASSES,
+    Abort,
+    Citation,
+    ContentFilter,
+    Custom,
+    Error,
+    Heartbeat,
+    MediaDone,
+    MediaPartial,
+    Raw,
+    RefusalDelta,
+    ResponseEnd,
+    ResponseStart,
+    ServerToolArgsDelta,
+    ServerToolResult,
+    ServerToolStart,
+    Status,
+    StepEnd,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingRedacted,
+    ThinkingSignature,
+    ThinkingStart,
+    ToolCallArgsDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolResult,
+    UsageEvent,
+)
+from semflux.events.types import TERMINAL_TYPES, ChatEventGroup, ChatEventPhase, ChatEventType
+
+AnyChatEvent: TypeAlias = (
+    ResponseStart
+    | Status
+    | Heartbeat
+    | ResponseEnd
+    | Abort
+    | StepStart
+    | StepEnd
+    | TextStart
+    | TextDelta
+    | TextEnd
+    | ThinkingStart
+    | ThinkingDelta
+    | ThinkingEnd
+    | ThinkingSignature
+    | ThinkingRedacted
+    | ToolCallStart
+    | ToolCallArgsDelta
+    | ToolCallEnd
+    | ToolResult
+    | ServerToolStart
+    | ServerToolArgsDelta
+    | ServerToolResult
+    | Citation
+    | MediaPartial
+    | MediaDone
+    | RefusalDelta
+    | ContentFilter
+    | UsageEvent
+    | Error
+    | Raw
+    | Custom
+)
+"""Any event: type checkers prove a `match` over it exhaustive."""
+
+from semflux.events import codec as _codec  # noqa: E402  # it needs the union above
+
+schema = _codec.schema
+
+__all__ = (
+    "EVENT_CLASSES",
+    "NO_ORIGIN",
+    "SCHEMA_VERSION",
+    "TERMINAL_TYPES",
+    "Abort",
+    "AnyChatEvent",
+    "ChatEvent",
+    "ChatEventGroup",
+    "ChatEventPhase",
+    "ChatEventType",
+    "Citation",
+    "ContentFilter",
+    "Custom",
+    "Error",
+    "Heartbeat",
+    "MediaDone",
+    "MediaPartial",
+    "Origin",
+    "Raw",
+    "RefusalDelta",
+    "ResponseEnd",
+    "ResponseStart",
+    "ServerToolArgsDelta",
+    "ServerToolResult",
+    "ServerToolStart",
+    "Status",
+    "StepEnd",
+    "StepStart",
+    "TextDelta",
+    "TextEnd",
+    "TextStart",
+    "ThinkingDelta",
+    "ThinkingEnd",
+    "ThinkingRedacted",
+    "ThinkingSignature",
+    "ThinkingStart",
+    "ToolCallArgsDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "ToolResult",
+    "UsageEvent",
+    "freeze_event",
+    "schema",
+    "thaw_event",
+)

@@ -1,0 +1,94 @@
+"""`Mono`: a stream of at most one item, to be awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
+
+from reactivex import Observable, abc
+
+from semflux import operators as ops
+from semflux.flux.blocking import run_blocking
+from semflux.flux.edge import Edge, attach
+from semflux.flux.iterate import last_of
+from semflux.operators.do_finally import SignalType
+from semflux.operators.run import Run, RunScheduler
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Mono(abc.ObservableBase[T], Generic[T]):
+    """At most one item. Cold: each `await` or `subscribe` starts it anew.
+
+    `await mono` gives the item, None where there is none, and raises the error of the stream.
+    Cancelling the awaiting task cancels the stream.
+    """
+
+    __slots__ = ("_observable",)
+
+    def __init__(self, observable: abc.ObservableBase[T]) -> None:
+        self._observable = observable
+
+    def __await__(self) -> Generator[Any, None, T]:
+        # An empty Mono gives None, which its type leaves out, as Reactor's does: asking for a value that
+        # nobody promised is rare, and checking for None at each `await model.prompt(...).call()` is not.
+        item: Generator[Any, None, Any] = last_of(self._observable).__await__()
+        return item
+
+    def block(self, timeout: float | None = None) -> T:
+        """Wait for the item in plain code; None where there is none.
+
+        Raises:
+            BlockingInLoopError: in a thread whose event loop is running: `await` it there.
+            TotalTimeoutError: after *timeout* seconds; the stream is cancelled.
+            SemfluxError: the error of the stream.
+        """
+        item: Any = run_blocking(last_of(self._observable), timeout, "block")
+        result: T = item
+        return result
+
+    def subscribe(
+        self,
+        on_next: Callable[[T], object] | abc.ObserverBase[T] | None = None,
+        on_error: Callable[[Exception], object] | None = None,
+        on_completed: Callable[[], object] | None = None,
+        *,
+        scheduler: abc.SchedulerBase | None = None,
+    ) -> abc.DisposableBase:
+        """Start it and call these functions; see `Flux.subscribe`."""
+        if isinstance(on_next, abc.ObserverBase):
+            edge: Edge[T] = Edge(on_next.on_next, on_next.on_error, on_next.on_completed)
+        else:
+            edge = Edge(on_next, on_error, on_completed)
+        attach(self._observable, edge, scheduler.run if isinstance(scheduler, RunScheduler) else Run())
+        return edge
+
+    def map(self, function: Callable[[T], U]) -> Mono[U]:
+        """*function* of the item."""
+        return Mono(ops.map_(function)(self._observable))
+
+    def filter(self, predicate: Callable[[T], object]) -> Mono[T]:
+        """The item if *predicate* is true of it."""
+        return Mono(ops.filter_(predicate)(self._observable))
+
+    def do_on_next(self, callback: Callable[[T], object]) -> Mono[T]:
+        """Calls *callback* with the item before it goes on."""
+        return Mono(ops.do_on_next(callback)(self._observable))
+
+    def do_finally(self, callback: Callable[[SignalType], object]) -> Mono[T]:
+        """Calls *callback* exactly once with how it ended."""
+        return Mono(ops.do_finally(callback)(self._observable))
+
+    def to_observable(self) -> Observable[T]:
+        """The same as a plain RxPY observable."""
+        observable = self._observable
+        if isinstance(observable, Observable):
+            return observable
+        return Observable(lambda observer, scheduler: self.subscribe(observer, scheduler=scheduler))
+
+    def __repr__(self) -> str:
+        return "<Mono>"
+
+
+__all__ = ("Mono",)

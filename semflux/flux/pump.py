@@ -1,0 +1,258 @@
+"""The pump: moves a stream on, from bytes to its Subject, as far as its subscriber wants.
+
+One pump belongs to one subscription. It never runs by itself: an `async for` calls it from the
+consumer's own task, a synchronous source is run inside `subscribe`, and a callback subscriber of a
+source that waits has one task for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Iterator
+from typing import Any
+
+from reactivex import abc
+
+from semflux.decoder import Decoder
+from semflux.errors import SemfluxError
+from semflux.events import ChatEventType, EVENT_CLASSES, Origin
+from semflux.normalize import as_semflux_error
+from semflux.operators.hooks import Hooks
+from semflux.operators.run import Run
+from semflux.operators.subject import EventSubject
+
+T = ChatEventType
+
+_TURN_BYTES = 64 * 1024
+"""Bytes after which a task lets the loop do other things, even if more bytes are there already."""
+
+
+class Pump(abc.DisposableBase):
+    """What all sources of a chat stream have in common.
+
+    A source says where bytes come from: `_more` at once, or `_read` by waiting. Guarantees: one
+    terminal event; nothing is pushed after `dispose`; `dispose` is idempotent, never raises, may come
+    from any thread and from inside the pump's own push, and releases the source before it returns
+    (from another thread: in the loop's next turn).
+    """
+
+    waits = True
+    """False for a source that has its bytes at once: it needs no event loop."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.state = run.state
+        self.subject: EventSubject[Any] = EventSubject()
+        self.over = False
+        """True once the stream has ended or its subscriber is gone."""
+        self._begun = False
+        self._drafts: Iterator[Any] | None = None
+        self._decoder: Decoder | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.get_ident()
+        self._turn = 0
+
+    # For a source to say
+
+    def _begin(self) -> None:
+        """Called once, after RESPONSE_START."""
+
+    def _more(self) -> bytes | None:
+        """The next bytes, at once; None at their end."""
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+    async def _read(self) -> None:
+        """Wait for more: ends by `_receive` or `_ended`, or raises."""
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+    def _release(self) -> None:
+        """Let go of what is held open. Called once; never raises."""
+
+    def _step_ended(self) -> None:
+        """The step is over and its STEP_END is pushed."""
+        self._end_response()
+
+    # Driving
+
+    def pump(self) -> bool:
+        """Push what can be pushed now; True if anything was, or nothing is left to do."""
+        if self.over:
+            return True
+        if not self._begun:
+            self._begun = True
+            self._push(T.RESPONSE_START)
+            try:
+                self._begin()
+            except SemfluxError as error:
+                self.fail(error)
+            return True
+        drafts = self._drafts
+        if drafts is None:
+            return False
+        run, push, pushed = self.run, self.subject.on_next, False
+        try:
+            for draft in drafts:
+                push(draft)
+                pushed = True
+                if run.demand <= 0 or self.over:
+                    return True
+        except Exception as error:
+            self.fail(as_semflux_error(error))
+            return True
+        self._drafts = None
+        decoder = self._decoder
+        if decoder is not None and decoder.done:
+            self._decoder = None
+            self._step_ended()
+            return True
+        return pushed
+
+    def fill(self) -> Awaitable[None] | None:
+        """Get more to push: at once, or in what is to be awaited."""
+        if self.waits:
+            return self._fill()
+        try:
+            data = self._more()
+        except Exception as error:
+            self.fail(as_semflux_error(error))
+            return None
+        if data is None:
+            self._ended()
+        else:
+            self._receive(data)
+        return None
+
+    async def _fill(self) -> None:
+        try:
+            await self._read()
+        except Exception as error:
+            # After a dispose the source is closed, and says so: that is no failure.
+            if not self.over:
+                self.fail(as_semflux_error(error))
+
+    def run_now(self) -> None:
+        """Push everything: for a source that has its bytes at once."""
+        while not self.over:
+            if not self.pump():
+                self.fill()
+
+    def start_task(self) -> None:
+        """Drive it by a task of the running loop; without a loop the stream fails."""
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._drive(), name="semflux-pump")
+
+    async def _drive(self) -> None:
+        try:
+            while not self.over:
+                if not self.pump():
+                    waiting = self.fill()
+                    if waiting is not None:
+                        await waiting
+                if self._turn >= _TURN_BYTES:
+                    self._turn = 0
+                    await asyncio.sleep(0)
+        finally:
+            self.dispose()
+
+    # Pushing
+
+    def _push(self, type: ChatEventType, *values: Any, origin: Origin | None = None) -> None:
+        if not self.over:
+            cls = EVENT_CLASSES[type].draft_class
+            self.subject.on_next(cls(*values, origin=origin or self.state.origin))
+
+    def _begin_step(self, decoder_of: Any, model: str | None = None, attempt: int = 1) -> Decoder:
+        """STEP_START, and the decoder of the step: *decoder_of* makes it, once the step is counted."""
+        state = self.state
+        state.step += 1
+        decoder: Decoder = decoder_of(state)
+        self._decoder = decoder
+        self._push(T.STEP_START, model, attempt)
+        return decoder
+
+    def _receive(self, data: bytes) -> None:
+        decoder = self._decoder
+        if decoder is not None:
+            self._turn += len(data)
+            decoder.receive(data)
+            if self._drafts is None:
+                self._drafts = decoder.events()
+
+    def _ended(self) -> None:
+        """The bytes have ended."""
+        if self._decoder is not None:
+            self._drafts = self._decoder.close()
+
+    def _end_response(self) -> None:
+        self._push(T.RESPONSE_END, None, None, None)
+        self.dispose()
+
+    # Ending
+
+    def fail(self, error: SemfluxError) -> None:
+        """End the stream with *error*: what was held back, the ends, ERROR, `on_error`."""
+        if self.over:
+            Hooks.drop_error(error)
+            return
+        self.over = True
+        self._begun = True
+        if error.provider is None and self._decoder is not None:
+            error.provider = self._decoder.parser.options.provider or self._decoder.dialect.name
+        self._flush()
+        self.subject.on_error(error)
+        self._close()
+
+    def abort(self, reason: str) -> None:
+        """End the stream with ABORT."""
+        if not self.over:
+            self.over = True
+            self._flush()
+            self.subject.on_next(EVENT_CLASSES[T.ABORT].draft_class(reason, None, None, self.state.origin))
+            self._close()
+
+    def _flush(self) -> None:
+        """What the parser held back belongs to the partial text."""
+        decoder, self._decoder, self._drafts = self._decoder, None, None
+        if decoder is not None:
+            try:
+                for draft in decoder.flush():
+                    self.subject.on_next(draft)
+            except SemfluxError as error:
+                # The stream fails already, and for a better reason.
+                Hooks.drop_error(error)
+
+    def dispose(self) -> None:
+        if threading.get_ident() != self._thread and self._loop is not None and not self._loop.is_closed():
+            self.over = True
+            self._loop.call_soon_threadsafe(self._dispose)
+        else:
+            self._dispose()
+
+    def _dispose(self) -> None:
+        self.over = True
+        self.subject.dispose()
+        self._close()
+
+    _closed = False
+
+    def _close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._drafts = None
+        self._release()
+        task = self._task
+        if task is not None and not task.done() and task is not _current_task():
+            task.cancel()
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+__all__ = ("Pump",)

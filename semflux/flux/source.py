@@ -1,0 +1,63 @@
+"""`ChatSource`: a pump, its Subject and the pipeline as one cold observable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reactivex import abc
+from reactivex.scheduler import CurrentThreadScheduler
+
+from semflux.errors import ConfigurationError
+from semflux.events import AnyChatEvent, ChatEvent
+from semflux.flux.pump import Pump
+from semflux.operators.lift import Direct
+from semflux.operators.pipeline import PipelineLink
+from semflux.operators.run import Run, run_of
+
+
+class ChatSource(Direct[AnyChatEvent]):
+    """Each subscription gets a pump of its own, so a request of its own."""
+
+    def __init__(
+        self,
+        make_pump: Callable[[Run], Pump],
+        keep: Callable[[ChatEvent], bool] | None = None,
+        prepare: Callable[[Run], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._make_pump = make_pump
+        self._keep = keep
+        self._prepare = prepare
+
+    def _subscribe_core(
+        self, observer: abc.ObserverBase[AnyChatEvent], scheduler: abc.SchedulerBase | None = None
+    ) -> abc.DisposableBase:
+        run = run_of(scheduler)
+        if run.driver is not None:
+            # Another source of this subscription (of a merge, of a concat) is driven by it already.
+            run = Run()
+        if self._prepare is not None:
+            self._prepare(run)
+        pump = self._make_pump(run)
+        run.driver = pump
+        link = PipelineLink(observer, run, self._keep)
+        pump.subject._subscribe_core(link)
+        link.connect(pump)
+        if run.pull:
+            return link
+        if not pump.waits:
+            CurrentThreadScheduler.singleton().schedule(lambda *_: pump.run_now())
+            return link
+        try:
+            pump.start_task()
+        except RuntimeError:
+            pump.fail(
+                ConfigurationError(
+                    "this stream waits for its bytes and no event loop is running here: subscribe inside "
+                    "asyncio.run(...), or use block(), block_first() or block_last()"
+                )
+            )
+        return link
+
+
+__all__ = ("ChatSource",)

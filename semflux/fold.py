@@ -1,0 +1,470 @@
+"""The fold: events in, what they came to out. The only maker of a `ChatResponse`.
+
+Texts are kept as lists of pieces and joined once, at the end of a step: adding piece to piece is
+quadratic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from semflux.errors import BadFrameError, ResponseTooLargeError, ToolArgumentsError
+from semflux.events import (
+    EVENT_CLASSES,
+    AnyChatEvent,
+    ChatEventType,
+    Citation,
+    MediaDone,
+    Raw,
+    RefusalDelta,
+    ServerToolArgsDelta,
+    ServerToolResult,
+    ServerToolStart,
+    StepEnd,
+    StepStart,
+    TextDelta,
+    TextStart,
+    ThinkingDelta,
+    ThinkingRedacted,
+    ThinkingSignature,
+    ThinkingStart,
+    ToolCallArgsDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    UsageEvent,
+)
+from semflux.frozen import EMPTY
+from semflux.messages import (
+    Message,
+    Part,
+    RedactedThinkingPart,
+    RefusalPart,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolCallPart,
+    VendorPart,
+)
+from semflux.response import ChatResponse, CitedSource, FinishReason, MediaBlock, RepairReport, StepResponse
+from semflux.usage import Pricer, Usage
+from semflux.wire.json import decode as decode_json
+from semflux.wire.limits import Limits
+
+
+def complete_call(
+    call_id: str, name: str, fragments: list[str], *, custom: bool = False, limits: Limits | None = None
+) -> ToolCall:
+    """The call that *fragments* of argument text make.
+
+    No text at all is `{}`: a tool without parameters. Text that is not one whole JSON value gives
+    `arguments` None and says why.
+    """
+    text = "".join(fragments)
+    if custom:
+        return ToolCall(id=call_id, name=name, arguments_json=text, kind="custom")
+    if not text:
+        return ToolCall(id=call_id, name=name, arguments=EMPTY)
+    try:
+        arguments = decode_json(text, limits) if limits else decode_json(text)
+    except BadFrameError as error:
+        return ToolCall(id=call_id, name=name, arguments_json=text, arguments_error=str(error))
+    if arguments is None:
+        # `null` is valid JSON and no object; None alone would say that parsing failed.
+        return ToolCall(id=call_id, name=name, arguments_json=text, arguments_error="the arguments are null")
+    return ToolCall(id=call_id, name=name, arguments_json=text, arguments=arguments)
+
+
+class _Piece:
+    """A part of the message that is still being made."""
+
+    __slots__ = ("args_key", "index", "item_id", "kind", "raw", "signature", "texts")
+
+    def __init__(self, kind: str, item_id: str | None, index: int | None, raw: Any = None) -> None:
+        self.kind = kind
+        self.item_id = item_id
+        self.index = index
+        self.texts: list[str] = []
+        self.signature: str | None = None
+        self.raw = raw
+        self.args_key: str | None = None
+
+
+class _Call:
+    __slots__ = ("call", "custom", "fragments", "id", "name", "size")
+
+    def __init__(self, call_id: str, name: str, custom: bool) -> None:
+        self.id = call_id
+        self.name = name
+        self.custom = custom
+        self.fragments: list[str] = []
+        self.size = 0
+        self.call: ToolCall | None = None
+
+
+class _Step:
+    """The step that is being folded."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.text: list[str] = []
+        self.thinking: list[str] = []
+        self.refusal: list[str] = []
+        self.text_size = 0
+        self.thinking_size = 0
+        self.calls: dict[str, _Call] = {}
+        self.citations: list[CitedSource] = []
+        self.media: list[MediaBlock] = []
+        self.logprobs: list[Any] = []
+        self.usage: Usage | None = None
+        self.pieces: list[_Piece] = []
+        self.text_piece: _Piece | None = None
+        self.thinking_piece: _Piece | None = None
+        self.model: str | None = None
+        self.provider_response_id: str | None = None
+        self.dialect: str | None = None
+
+
+class Fold:
+    """What the events of one stream came to so far."""
+
+    def __init__(
+        self,
+        response_id: str = "",
+        limits: Limits | None = None,
+        repairs: Callable[[], RepairReport] = RepairReport,
+        pricer: Pricer | None = None,
+    ) -> None:
+        self.response_id = response_id
+        self.limits = limits or Limits()
+        self.steps: list[StepResponse] = []
+        """The steps that are over."""
+        self.content_seen = False
+        """True once the current step has had a content event."""
+        self._repairs = repairs
+        self._pricer = pricer
+        self._step = _Step(0)
+        self._open = False
+        self._finish: FinishReason | None = None
+
+    # Reading
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the current step has used as of now; None when the provider gave none."""
+        usage = self._step.usage
+        if usage is None:
+            return None
+        changes: dict[str, Any] = {}
+        if usage.total_tokens is None and usage.input_tokens is not None and usage.output_tokens is not None:
+            changes["total_tokens"] = usage.input_tokens + usage.output_tokens
+        if self._pricer is not None and usage.cost is None:
+            changes["cost"] = self._pricer(usage, self._step.model)
+        return attrs.evolve(usage, **changes) if changes else usage
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The complete calls of the current step, in the order of their starts."""
+        return tuple([entry.call for entry in self._step.calls.values() if entry.call is not None])
+
+    def response(self, *, partial: bool, finish_reason: FinishReason | None = None) -> ChatResponse:
+        """All steps so far; the one that is open counts as a partial step."""
+        steps = [*self.steps, self._close(None, None, partial=True)] if self._open else self.steps
+        return ChatResponse.of(
+            steps,
+            response_id=self.response_id,
+            finish_reason=None if partial else (finish_reason or self._finish),
+            repairs=self._repairs(),
+            partial=partial,
+        )
+
+    # Folding
+
+    def add(self, event: AnyChatEvent) -> None:
+        """Take *event* in.
+
+        Raises:
+            ResponseTooLargeError: if the text or thinking of the step passes its bound.
+            ToolArgumentsError: if the arguments of one call, or the number of calls, do.
+        """
+        arm = _ARMS.get(type(event))
+        if arm is not None:
+            arm(self, event)
+
+    def _begin(self, event: StepStart) -> None:
+        self._step = _Step(event.step)
+        self._open = True
+        self.content_seen = False
+
+    def _meet(self, event: Any) -> _Step:
+        """The current step; it opens with its first event where no STEP_START came."""
+        self._open = True
+        self.content_seen = True
+        return self._step
+
+    def _text_start(self, event: TextStart) -> None:
+        step = self._meet(event)
+        step.text_piece = _piece(step, "text", event)
+
+    def _text(self, event: TextDelta) -> None:
+        step = self._step
+        text = event.text
+        step.text_size += len(text)
+        if step.text_size > self.limits.max_text_chars:
+            raise ResponseTooLargeError(
+                f"the text passed the bound of {self.limits.max_text_chars} characters", kind="text"
+            )
+        piece = step.text_piece
+        if piece is None or piece.index != event.index or piece.item_id != event.item_id:
+            self._meet(event)
+            piece = step.text_piece = _find(step, "text", event) or _piece(step, "text", event)
+        step.text.append(text)
+        piece.texts.append(text)
+        if event.attributes:
+            step.logprobs.extend(event.attributes.get("logprobs", ()))
+
+    def _thinking_start(self, event: ThinkingStart) -> None:
+        step = self._meet(event)
+        step.thinking_piece = _piece(step, "thinking", event)
+
+    def _thinking(self, event: ThinkingDelta) -> None:
+        step = self._step
+        text = event.text
+        step.thinking_size += len(text)
+        if step.thinking_size > self.limits.max_thinking_chars:
+            raise ResponseTooLargeError(
+                f"the thinking passed the bound of {self.limits.max_thinking_chars} characters", kind="thinking"
+            )
+        piece = step.thinking_piece
+        if piece is None or piece.index != event.index or piece.item_id != event.item_id:
+            self._meet(event)
+            piece = step.thinking_piece = _find(step, "thinking", event) or _piece(step, "thinking", event)
+        step.thinking.append(text)
+        piece.texts.append(text)
+
+    def _signature(self, event: ThinkingSignature) -> None:
+        step = self._meet(event)
+        anonymous = event.item_id is None and event.index is None
+        piece = step.thinking_piece if anonymous else _find(step, "thinking", event)
+        if piece is None:
+            piece = step.thinking_piece = _piece(step, "thinking", event)
+        piece.signature = event.text
+
+    def _redacted(self, event: ThinkingRedacted) -> None:
+        _piece(self._meet(event), "redacted", event).texts.append(event.text)
+
+    def _refusal(self, event: RefusalDelta) -> None:
+        step = self._meet(event)
+        step.text_size += len(event.text)
+        if step.text_size > self.limits.max_text_chars:
+            raise ResponseTooLargeError(
+                f"the refusal passed the bound of {self.limits.max_text_chars} characters", kind="refusal"
+            )
+        step.refusal.append(event.text)
+        piece = step.pieces[-1] if step.pieces and step.pieces[-1].kind == "refusal" else None
+        (piece or _piece(step, "refusal", event)).texts.append(event.text)
+
+    def _call_start(self, event: ToolCallStart) -> None:
+        self._call_entry(event)
+
+    def _call_entry(self, event: ToolCallStart | ToolCallArgsDelta | ToolCallEnd) -> _Call:
+        step = self._meet(event)
+        call_id = event.tool_call_id or ""
+        entry = step.calls.get(call_id)
+        if entry is None:
+            if len(step.calls) >= self.limits.max_tool_calls:
+                raise ToolArgumentsError(
+                    f"the answer has more than {self.limits.max_tool_calls} tool calls", kind="count", phase="stream"
+                )
+            entry = step.calls[call_id] = _Call(
+                call_id, event.name or "", event.attributes.get("kind") == "custom"
+            )
+            _piece(step, "call", event, call_id)
+        return entry
+
+    def _args(self, event: ToolCallArgsDelta) -> None:
+        entry = self._step.calls.get(event.tool_call_id or "") or self._call_entry(event)
+        entry.size += len(event.text)
+        if entry.size > self.limits.max_tool_args_chars:
+            raise ToolArgumentsError(
+                f"the arguments of a call passed the bound of {self.limits.max_tool_args_chars} characters",
+                kind="size",
+                phase="stream",
+            )
+        entry.fragments.append(event.text)
+
+    def _call_end(self, event: ToolCallEnd) -> None:
+        entry = self._call_entry(event)
+        if event.name and not entry.name:
+            entry.name = event.name
+        entry.call = complete_call(entry.id, entry.name, entry.fragments, custom=entry.custom, limits=self.limits)
+
+    def call(self, call_id: str | None) -> ToolCall | None:
+        """The complete call *call_id* of the current step; None while it is open or unknown."""
+        entry = self._step.calls.get(call_id or "")
+        return None if entry is None else entry.call
+
+    def _server_start(self, event: ServerToolStart) -> None:
+        piece = _piece(self._meet(event), "server", event, event.raw)
+        piece.args_key = event.attributes.get("args_key")
+
+    def _server_args(self, event: ServerToolArgsDelta) -> None:
+        piece = _find(self._meet(event), "server", event)
+        if piece is not None:
+            piece.texts.append(event.text)
+
+    def _server_result(self, event: ServerToolResult) -> None:
+        step = self._meet(event)
+        if event.attributes.get("whole"):
+            # The vendor's result repeats the whole item, call included: it takes the place of the start.
+            piece = _find(step, "server", event)
+            if piece is not None:
+                piece.raw, piece.args_key = event.raw, None
+                return
+        if event.raw is not None:
+            _piece(step, "server", event, event.raw)
+
+    def _citation(self, event: Citation) -> None:
+        self._meet(event).citations.append(event.citation)
+
+    def _media(self, event: MediaDone) -> None:
+        self._meet(event).media.append(event.block)
+
+    def _raw(self, event: Raw) -> None:
+        block = event.attributes.get("block")
+        if block is not None:
+            self._open = True
+            _piece(self._step, "vendor", event, block)
+
+    def _usage(self, event: UsageEvent) -> None:
+        self._open = True
+        step = self._step
+        step.usage = event.usage if step.usage is None else step.usage.merge(event.usage)
+        self._identify(step, event)
+
+    def _end(self, event: StepEnd) -> None:
+        step = self._step
+        self._identify(step, event)
+        if event.usage is not None:
+            step.usage = event.usage if step.usage is None else step.usage.merge(event.usage)
+        partial = bool(event.attributes.get("partial"))
+        reason = None if partial else self._reason(event.finish_reason)
+        self.steps.append(self._close(reason, event.provider_finish_reason, partial=partial))
+        self._finish = reason
+        self._open = False
+        self._step = _Step(step.number + 1)
+
+    def _identify(self, step: _Step, event: Any) -> None:
+        origin = event.origin
+        step.model = origin.model or step.model
+        step.provider_response_id = origin.provider_response_id or step.provider_response_id
+        step.dialect = origin.dialect or step.dialect
+
+    def _reason(self, reason: FinishReason | None) -> FinishReason | None:
+        """"stop" is what many vendors say whatever happened: complete calls, or a refusal, say more."""
+        if reason != "stop":
+            return reason
+        calls = self._step.calls.values()
+        if calls and all(entry.call is not None and entry.call.is_complete for entry in calls):
+            return "tool_calls"
+        return "refusal" if self._step.refusal and not self._step.text else "stop"
+
+    def _close(self, reason: FinishReason | None, provider_reason: str | None, *, partial: bool) -> StepResponse:
+        step = self._step
+        calls = {
+            entry.id: entry.call
+            or complete_call(entry.id, entry.name, entry.fragments, custom=entry.custom, limits=self.limits)
+            for entry in step.calls.values()
+        }
+        parts = [part for piece in step.pieces if (part := _part(piece, calls, step.dialect)) is not None]
+        return StepResponse(
+            step=step.number,
+            text="".join(step.text),
+            thinking="".join(step.thinking),
+            refusal="".join(step.refusal),
+            tool_calls=tuple(calls.values()),
+            citations=tuple(step.citations),
+            media=tuple(step.media),
+            finish_reason=reason,
+            provider_finish_reason=provider_reason,
+            usage=self.usage,
+            model=step.model,
+            provider_response_id=step.provider_response_id,
+            message=Message("assistant", parts),
+            logprobs=tuple(step.logprobs),
+            partial=partial,
+        )
+
+
+def _piece(step: _Step, kind: str, event: Any, raw: Any = None) -> _Piece:
+    piece = _Piece(kind, event.item_id, event.index, raw)
+    step.pieces.append(piece)
+    return piece
+
+
+def _find(step: _Step, kind: str, event: Any) -> _Piece | None:
+    """The latest piece of *kind* with the event's identity; None when there is none."""
+    for piece in reversed(step.pieces):
+        if piece.kind == kind and piece.item_id == event.item_id and (kind == "server" or piece.index == event.index):
+            return piece
+    return None
+
+
+def _part(piece: _Piece, calls: dict[str, ToolCall], dialect: str | None) -> Part | None:
+    text = "".join(piece.texts)
+    match piece.kind:
+        case "text":
+            return TextPart(text) if text else None
+        case "thinking":
+            return ThinkingPart(text, piece.signature, piece.item_id) if text or piece.signature else None
+        case "redacted":
+            return RedactedThinkingPart(text)
+        case "refusal":
+            return RefusalPart(text)
+        case "call":
+            return ToolCallPart(calls[piece.raw])
+        case _:
+            return _vendor_part(piece, text, dialect)
+
+
+def _vendor_part(piece: _Piece, text: str, dialect: str | None) -> Part | None:
+    if piece.raw is None:
+        return None
+    raw = piece.raw
+    if piece.args_key is not None and text:
+        try:
+            raw = {**raw, piece.args_key: decode_json(text)}
+        except BadFrameError:
+            raw = {**raw, piece.args_key: text}
+    return VendorPart(dialect or "", raw)
+
+
+_BY_CLASS: dict[ChatEventType, Callable[[Fold, Any], None]] = {
+    StepStart.type: Fold._begin,
+    TextStart.type: Fold._text_start,
+    TextDelta.type: Fold._text,
+    ThinkingStart.type: Fold._thinking_start,
+    ThinkingDelta.type: Fold._thinking,
+    ThinkingSignature.type: Fold._signature,
+    ThinkingRedacted.type: Fold._redacted,
+    RefusalDelta.type: Fold._refusal,
+    ToolCallStart.type: Fold._call_start,
+    ToolCallArgsDelta.type: Fold._args,
+    ToolCallEnd.type: Fold._call_end,
+    ServerToolStart.type: Fold._server_start,
+    ServerToolArgsDelta.type: Fold._server_args,
+    ServerToolResult.type: Fold._server_result,
+    Citation.type: Fold._citation,
+    MediaDone.type: Fold._media,
+    Raw.type: Fold._raw,
+    UsageEvent.type: Fold._usage,
+    StepEnd.type: Fold._end,
+}
+_ARMS: dict[type[Any], Callable[[Fold, Any], None]] = {}
+for _type, _arm in _BY_CLASS.items():
+    _ARMS[EVENT_CLASSES[_type]] = _arm
+    _ARMS[EVENT_CLASSES[_type].draft_class] = _arm
+
+__all__ = ("Fold", "complete_call")

@@ -1,0 +1,328 @@
+"""The normalizer: whatever a dialect yields becomes an order that every subscriber may rely on.
+
+A pure state machine, one per stream. Dialects translate; this stage guarantees section 2 of the
+contract: it makes the starts and ends that a wire format does not have (*implied*), and those that
+a provider should have sent (*repairs*, counted, and fatal in strict mode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from semflux.blocks import CLOSING_MARK, IMPLIED_MARK, REPAIRED_MARK, REPLACEMENT, Blocks, hold_surrogate
+from semflux.calls import Calls
+from semflux.errors import SemfluxError
+from semflux.events import (
+    EVENT_CLASSES,
+    AnyChatEvent,
+    ChatEventGroup,
+    ChatEventType,
+    Error,
+    RefusalDelta,
+    ServerToolResult,
+    ServerToolStart,
+    StepEnd,
+    thaw_event,
+)
+from semflux.frozen import EMPTY
+from semflux.stage import Stage
+from semflux.state import RunState
+
+T = ChatEventType
+_TEXT, _THINKING = ChatEventGroup.TEXT, ChatEventGroup.THINKING
+
+
+class Seal:
+    """A dialect's word that all open blocks and calls end here: the finish signal has come.
+
+    No event: the normalizer consumes it.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "SEAL"
+
+
+SEAL = Seal()
+
+
+def as_semflux_error(error: BaseException) -> SemfluxError:
+    """*error* itself if it is ours, else one of ours that stands for it."""
+    if isinstance(error, SemfluxError):
+        return error
+    wrapped = SemfluxError(
+        f"the source of the stream raised {type(error).__name__}; see __cause__", kind="source", phase="stream"
+    )
+    wrapped.__cause__ = error
+    return wrapped
+
+
+class _Server:
+    __slots__ = ("event", "index", "item_id")
+
+    def __init__(self, event: Any) -> None:
+        self.item_id: str | None = event.item_id
+        self.index: int | None = event.index
+        self.event = event
+
+
+class Normalizer(Stage[Any, AnyChatEvent]):
+    """Drafts of a dialect in, drafts in a legal order out.
+
+    ```
+    TEXT~a TOOL+[c1] $   ->   TEXT+ TEXT~a TEXT- TOOL+[c1] TOOL-[c1]
+    ```
+
+    Frozen events may come in too; they are copied first. Nothing is made after a terminal event.
+
+    Raises:
+        RepairError: in strict mode, at the first departure of the provider from its own format.
+    """
+
+    def __init__(self, state: RunState | None = None) -> None:
+        self._state = state or RunState()
+        self._blocks = Blocks(self._state)
+        self._calls = Calls(self._state, self._blocks)
+        self._servers: dict[str, _Server] = {}
+        self._server_count = 0
+        self._refusal = ""
+        self._step_open = False
+        self._ended = False
+        self._arms: dict[type[Any], Callable[[Any], Iterable[Any]]] = {Seal: self._seal}
+        for event_type, arm in {
+            T.TEXT_START: lambda e: self._blocks.start(e, _TEXT),
+            T.TEXT_DELTA: self._text,
+            T.TEXT_END: lambda e: self._blocks.end(e, _TEXT),
+            T.THINKING_START: lambda e: self._blocks.start(e, _THINKING),
+            T.THINKING_DELTA: self._thinking,
+            T.THINKING_END: lambda e: self._blocks.end(e, _THINKING),
+            T.TOOL_CALL_START: self._calls.start,
+            T.TOOL_CALL_ARGS_DELTA: self._calls.fragment,
+            T.TOOL_CALL_END: self._calls.end,
+            T.SERVER_TOOL_START: self._server_start,
+            T.SERVER_TOOL_ARGS_DELTA: self._server_args,
+            T.SERVER_TOOL_RESULT: self._server_result,
+            T.REFUSAL_DELTA: self._refuse,
+            T.STEP_START: self._begin_step,
+            T.STEP_END: self._end_step,
+            T.RESPONSE_END: self._end_response,
+            T.ABORT: self._abort,
+            T.ERROR: self._error,
+        }.items():
+            self._arms[EVENT_CLASSES[event_type].draft_class] = arm
+        self._text_class = EVENT_CLASSES[T.TEXT_DELTA].draft_class
+
+    def push(self, item: Any) -> Iterable[Any]:
+        if type(item) is self._text_class:
+            # Nearly every event of a stream is a delta of the one open block: nothing to do for it.
+            block = self._blocks.only
+            if (
+                block is not None
+                and block.group is _TEXT
+                and block.index == item.index
+                and block.item_id == item.item_id
+                and not block.held
+                and item.text.isascii()
+            ):
+                return (item,)
+        if self._ended:
+            self._state.ledger.note("after_terminal")
+            return ()
+        arm = self._arms.get(type(item))
+        if arm is None:
+            if item.is_draft:
+                return (item,)
+            item = thaw_event(item)
+            arm = self._arms.get(type(item))
+            if arm is None:
+                return (item,)
+        return arm(item)
+
+    def finish(self, error: BaseException | None = None) -> Iterable[Any]:
+        if self._ended:
+            return ()
+        if error is None:
+            return self._close()
+        return self._error(Error.draft_class(as_semflux_error(error), None, None, self._state.origin))
+
+    # Blocks
+
+    def _text(self, event: Any) -> Iterable[Any]:
+        return self._blocks.delta(event, _TEXT)
+
+    def _thinking(self, event: Any) -> Iterable[Any]:
+        block = self._blocks.only
+        if (
+            block is not None
+            and block.group is _THINKING
+            and block.index == event.index
+            and block.item_id == event.item_id
+            and not block.held
+            and event.text.isascii()
+        ):
+            return (event,)
+        return self._blocks.delta(event, _THINKING)
+
+    def _refuse(self, event: Any) -> Iterable[Any]:
+        text, self._refusal = hold_surrogate(self._refusal, event.text)
+        if not text:
+            return ()
+        event.text = text
+        return (event,)
+
+    # Server tools
+
+    def _server(self, event: Any) -> _Server | None:
+        if event.item_id:
+            return self._servers.get(event.item_id)
+        for server in self._servers.values():
+            if event.index is None or server.index == event.index:
+                return server
+        return None
+
+    def _server_open(self, event: Any) -> None:
+        if not event.item_id:
+            event.item_id = f"server_{self._state.origin.step}_{self._server_count}"
+        self._server_count += 1
+        self._servers[event.item_id] = _Server(event)
+
+    def _server_start(self, event: Any) -> Iterable[Any]:
+        if event.item_id and event.item_id in self._servers:
+            if not event.attributes.get("implied"):
+                self._state.ledger.repair("duplicate_start", "a second start of an open server tool")
+            return ()
+        self._server_open(event)
+        return (event,)
+
+    def _made_server_start(self, event: Any) -> Any:
+        paired = self._state.boundaries.server_pairs and not event.attributes.get("implied")
+        if paired:
+            self._state.ledger.repair("missing_start", "the result of a server tool that never started")
+        start = ServerToolStart.draft_class(
+            event.sub_type,
+            None,
+            None,
+            None,
+            event.origin,
+            event.item_id,
+            event.index,
+            event.raw_type,
+            REPAIRED_MARK if paired else IMPLIED_MARK,
+        )
+        self._server_open(start)
+        event.item_id = start.item_id
+        return start
+
+    def _server_args(self, event: Any) -> Iterable[Any]:
+        server = self._server(event)
+        if server is None:
+            return (self._made_server_start(event), event)
+        event.item_id = server.item_id
+        event.sub_type = event.sub_type or server.event.sub_type
+        return (event,)
+
+    def _server_result(self, event: Any) -> Iterable[Any]:
+        server = self._server(event)
+        out: list[Any] = []
+        if server is None:
+            out.append(self._made_server_start(event))
+        else:
+            event.item_id = server.item_id
+            event.sub_type = event.sub_type or server.event.sub_type
+        del self._servers[event.item_id]
+        out.append(event)
+        return out
+
+    def _close_servers(self, *, failing: bool) -> list[Any]:
+        out: list[Any] = []
+        for server in self._servers.values():
+            paired = self._state.boundaries.server_pairs
+            mark = CLOSING_MARK if failing else REPAIRED_MARK if paired else IMPLIED_MARK
+            event = server.event
+            out.append(
+                ServerToolResult.draft_class(
+                    event.sub_type,
+                    None,
+                    (),
+                    False,
+                    None,
+                    event.origin,
+                    event.item_id,
+                    event.index,
+                    event.raw_type,
+                    mark,
+                )
+            )
+            if paired and not failing:
+                self._state.ledger.repair("missing_result", "a server tool without a result")
+        self._servers.clear()
+        return out
+
+    # Steps and ends
+
+    def _seal(self, seal: Seal) -> list[Any]:
+        out = self._blocks.leave(None) + self._calls.close()
+        if self._refusal:
+            self._refusal = ""
+            out.append(RefusalDelta.draft_class(REPLACEMENT, self._state.origin))
+        return out
+
+    def _close(self, *, failing: bool = False) -> list[Any]:
+        """Ends of everything that is open, the step included."""
+        out = self._blocks.leave(None, failing=failing) + self._calls.close(failing=failing)
+        if self._refusal:
+            self._refusal = ""
+            out.append(RefusalDelta.draft_class(REPLACEMENT, self._state.origin))
+        out += self._close_servers(failing=failing)
+        if self._step_open:
+            self._step_open = False
+            mark = CLOSING_MARK if failing else EMPTY
+            out.append(
+                StepEnd.draft_class(None, None, None, None, self._state.origin, attributes=mark)
+            )
+        return out
+
+    def _begin_step(self, event: Any) -> Iterable[Any]:
+        out: list[Any] = []
+        if self._step_open:
+            self._state.ledger.repair("duplicate_start", "a step that starts inside a step")
+            if event.origin.step == self._state.origin.step:
+                return ()
+            out = self._close()
+        self._step_open = True
+        self._state.origin = event.origin
+        self._server_count = 0
+        self._calls.begin_step(event.origin.step)
+        out.append(event)
+        return out
+
+    def _end_step(self, event: Any) -> Iterable[Any]:
+        if not self._step_open:
+            self._state.ledger.repair("stray_end", "the end of a step that is not open")
+            return ()
+        self._step_open = False
+        partial = bool(event.attributes.get("partial"))
+        out = self._close(failing=partial)
+        self._state.origin = event.origin
+        out.append(event)
+        return out
+
+    def _end_response(self, event: Any) -> Iterable[Any]:
+        if self._step_open:
+            self._state.ledger.repair("missing_end", "a step without an end")
+        out = self._close()
+        self._ended = True
+        out.append(event)
+        return out
+
+    def _abort(self, event: Any) -> Iterable[Any]:
+        out = self._close(failing=True)
+        self._ended = True
+        out.append(event)
+        return out
+
+    _error = _abort
+
+__all__ = ("SEAL", "Normalizer", "Seal", "as_semflux_error")

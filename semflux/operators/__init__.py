@@ -1,0 +1,56 @@
+"""Operators on RxPY observables: the stages of a stream, and Reactor's operators with Reactor's meaning.
+
+lift.py, run.py, subject.py   how an operator is made, what travels with a subscription, our Subject
+pipeline.py                   the four stages as one operator
+one file an operator          normalize, aggregate, terminate, filter_events; map_, filter_, take ...
+
+All work in `observable.pipe(...)` of RxPY. `Flux` has them as methods.
+"""
+
+from semflux.operators.aggregate import aggregate
+from semflux.operators.collect_list import collect_list
+from semflux.operators.do_finally import SignalType, do_finally
+from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
+from semflux.operators.filter import filter_
+from semflux.operators.filter_events import filter_events
+from semflux.operators.hooks import Hooks
+from semflux.operators.in_group import in_group
+from semflux.operators.map import map_
+from semflux.operators.normalize import normalize
+from semflux.operators.only import only
+from semflux.operators.pipeline import pipeline
+from semflux.operators.run import Run
+from semflux.operators.single import single
+from semflux.operators.subject import EventSubject
+from semflux.operators.take import take
+from semflux.operators.take_until import take_until
+from semflux.operators.take_while import take_while
+from semflux.operators.terminate import terminate
+from semflux.operators.text import text
+
+__all__ = (
+    "EventSubject",
+    "Hooks",
+    "Run",
+    "SignalType",
+    "aggregate",
+    "collect_list",
+    "do_finally",
+    "do_on_cancel",
+    "do_on_complete",
+    "do_on_error",
+    "do_on_next",
+    "filter_",
+    "filter_events",
+    "in_group",
+    "map_",
+    "normalize",
+    "only",
+    "pipeline",
+    "single",
+    "take",
+    "take_until",
+    "take_while",
+    "terminate",
+    "text",
+)

@@ -1,0 +1,182 @@
+"""How an operator is made: a slim observer between two, and an observable that puts it there.
+
+RxPY wraps each step of a chain in an observer of its own, with locks and checks: between two
+operators of ours there is none. Towards anything else an operator of ours behaves as an RxPY one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+from reactivex import Observable, abc
+from reactivex.disposable import Disposable
+
+from semflux.errors import SemfluxError
+from semflux.operators.run import Run, run_of
+from semflux.stage import Stage
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Direct(Observable[Out]):
+    """An observable that may be subscribed to without RxPY's wrapper: its observers are ours."""
+
+
+def subscribe_to(
+    source: abc.ObservableBase[In], observer: abc.ObserverBase[In], run: Run
+) -> abc.DisposableBase:
+    """Subscribe *observer* on behalf of *run*."""
+    if isinstance(source, Direct):
+        return source._subscribe_core(observer, run.scheduler)
+    return source.subscribe(observer, scheduler=run.scheduler)
+
+
+class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
+    """One operator at work in one subscription: an observer of what is above it.
+
+    Guarantees to what is below: nothing after an end, nothing after `dispose`; `dispose` is
+    idempotent, may come from inside `on_next`, and reaches the source before it returns.
+    """
+
+    __slots__ = ("below", "run", "stopped", "upstream")
+
+    def __init__(self, below: abc.ObserverBase[Out], run: Run) -> None:
+        self.below = below
+        self.run = run
+        self.stopped = False
+        self.upstream: abc.DisposableBase | None = None
+
+    def connect(self, upstream: abc.DisposableBase) -> None:
+        """What to dispose of when it ends; at once if it has ended already."""
+        self.upstream = upstream
+        if self.stopped:
+            upstream.dispose()
+
+    def on_next(self, value: In) -> None:
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+    def on_error(self, error: Exception) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.below.on_error(error)
+
+    def on_completed(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.below.on_completed()
+
+    def dispose(self) -> None:
+        self.stopped = True
+        if self.upstream is not None:
+            self.upstream.dispose()
+
+    def fail(self, error: Exception) -> None:
+        """A function of the user raised: stop what is above, then tell what is below."""
+        if not self.stopped:
+            self.dispose()
+            self.below.on_error(error)
+
+    def complete(self) -> None:
+        """It is over before the source is: stop what is above, then tell what is below."""
+        if not self.stopped:
+            self.dispose()
+            self.below.on_completed()
+
+
+class Lifted(Direct[Out]):
+    """A source with an operator on it."""
+
+    def __init__(
+        self, source: abc.ObservableBase[Any], make: Callable[[abc.ObserverBase[Out], Run], Link[Any, Out]]
+    ) -> None:
+        super().__init__()
+        self._source = source
+        self._make = make
+
+    def _subscribe_core(
+        self, observer: abc.ObserverBase[Out], scheduler: abc.SchedulerBase | None = None
+    ) -> abc.DisposableBase:
+        run = run_of(scheduler)
+        link = self._make(observer, run)
+        link.connect(subscribe_to(self._source, link, run))
+        return link
+
+
+def lift(
+    make: Callable[[abc.ObserverBase[Out], Run], Link[Any, Out]],
+) -> Callable[[abc.ObservableBase[Any]], Observable[Out]]:
+    """The RxPY operator whose links *make* makes."""
+    return lambda source: Lifted(source, make)
+
+
+class StageLink(Link[Any, Any]):
+    """A stage at work.
+
+    A failure of the stage enters the stream at its first stage, so that what is open is ended in
+    order. A stage that says that it has `ended` ends the stream with its `error`.
+    """
+
+    __slots__ = ("stage",)
+
+    def __init__(self, stage: Stage[Any, Any], below: abc.ObserverBase[Any], run: Run) -> None:
+        super().__init__(below, run)
+        self.stage = stage
+        run.head = self
+
+    def on_next(self, value: Any) -> None:
+        if self.stopped:
+            return
+        try:
+            self._emit(self.stage.push(value))
+        except SemfluxError as error:
+            if not self.stopped and not self.run.fail(error):
+                self.on_error(error)
+
+    def _emit(self, items: Any) -> None:
+        below = self.below
+        for item in items:
+            below.on_next(item)
+            if self.stopped:
+                return
+        stage = self.stage
+        if getattr(stage, "ended", False):
+            self._end(cast("Any", stage).error)
+
+    def _end(self, error: Exception | None) -> None:
+        if self.stopped:
+            return
+        self.dispose()
+        if error is None:
+            self.below.on_completed()
+        else:
+            self.below.on_error(error)
+
+    def on_error(self, error: Exception) -> None:
+        if self.stopped:
+            return
+        self._emit(self.stage.finish(error))
+        self._end(getattr(self.stage, "error", None) or error)
+
+    def on_completed(self) -> None:
+        if self.stopped:
+            return
+        try:
+            self._emit(self.stage.finish())
+        except SemfluxError as error:
+            self.on_error(error)
+        self._end(None)
+
+
+def stage_operator(
+    make: Callable[[Run], Stage[Any, Any]],
+) -> Callable[[abc.ObservableBase[Any]], Observable[Any]]:
+    """The RxPY operator of a stage; *make* gives one for each subscription."""
+    return lift(lambda below, run: StageLink(make(run), below, run))
+
+
+NOTHING = Disposable()
+"""A disposable of nothing, for what has ended already."""
+
+__all__ = ("NOTHING", "Direct", "Lifted", "Link", "StageLink", "lift", "stage_operator", "subscribe_to")
