@@ -33,7 +33,7 @@ check: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pyright
-	$(BIN)/pyright --verifytypes semflux --ignoreexternal
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --verifytypes semflux --ignoreexternal
 
 bench: $(VENV)/.stamp-bench ## what a frame costs, against the vendors' SDKs
 	$(BIN)/python benchmarks/bench_decode.py

@@ -29,6 +29,12 @@ def room_of(file: str) -> str:
     return Path(file).parts[1].removesuffix(".py")
 
 
+def first(items: list[Any], count: int = 10) -> str:
+    """The first *count* of *items*, and how many more there are."""
+    more = f" and {len(items) - count} more" if len(items) > count else ""
+    return ", ".join(str(item) for item in items[:count]) + more or "none"
+
+
 def main(report_file: str) -> int:
     report: dict[str, Any] = json.loads(Path(report_file).read_text(encoding="utf-8"))
     if not report["meta"]["branch_coverage"]:
@@ -43,7 +49,7 @@ def main(report_file: str) -> int:
         held += 1
         if data["missing_lines"] or data["missing_branches"]:
             branches = [f"{start}->{end}" for start, end in data["missing_branches"]]
-            short.append(f"{file}: lines {data['missing_lines']}, branches {branches}")
+            short.append(f"{file}: lines {first(data['missing_lines'])}; branches {first(branches)}")
     total: float = report["totals"]["percent_covered"]
     for line in short:
         print(f"coverage gate: not 100 %: {line}")

@@ -30,7 +30,8 @@ class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
     def __init__(self, state: RunState | None = None) -> None:
         self._fold: Fold = (state or RunState()).fold
         self._add = self._fold.add
-        self._arms: dict[type[Any], Callable[[Any], None]] = {}
+        self.arms: dict[type[Any], Callable[[Any], None]] = self._fold.arms()
+        """What is done with a draft, by its class; nothing where there is none."""
         for event_type, arm in {
             T.TOOL_CALL_END: self._call,
             T.USAGE: self._usage,
@@ -39,21 +40,14 @@ class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
             T.ABORT: self._partial,
             T.ERROR: self._error,
         }.items():
-            cls = EVENT_CLASSES[event_type]
-            self._arms[cls] = self._arms[cls.draft_class] = arm
+            self.arms[EVENT_CLASSES[event_type].draft_class] = arm
 
     def push(self, item: AnyChatEvent) -> Iterable[AnyChatEvent]:
-        return (self.fold(item),)
-
-    def fold(self, event: Any) -> Any:
-        """The event that *event* becomes."""
-        arm = self._arms.get(type(event))
-        if arm is None:
-            self._add(event)
-            return event
-        event = thaw_event(event)
-        arm(event)
-        return event
+        draft = thaw_event(item)
+        arm = self.arms.get(type(draft))
+        if arm is not None:
+            arm(draft)
+        return (draft,)
 
     def _call(self, event: Any) -> None:
         self._add(event)

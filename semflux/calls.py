@@ -91,12 +91,14 @@ class Call:
 class Calls:
     """The open calls of a stream, oldest first."""
 
-    __slots__ = ("_blocks", "_count", "_ended", "_ids", "_open", "_state", "_step")
+    __slots__ = ("_blocks", "_by_index", "_count", "_ended", "_ids", "_open", "_state", "_step")
 
     def __init__(self, state: RunState, blocks: Blocks) -> None:
         self._state = state
         self._blocks = blocks
         self._open: list[Call] = []
+        self._by_index: dict[int | None, Call] = {}
+        """The latest open call of each index that has one."""
         self._ended: set[str] = set()
         """Ids the provider sent for calls that are over."""
         self._ids: set[str] = set()
@@ -122,6 +124,24 @@ class Calls:
 
     def fragment(self, event: Any) -> list[Any]:
         """A fragment comes: of the arguments, of the identity, or of both."""
+        call = self._by_index.get(event.index)
+        text = event.text
+        if (
+            call is not None
+            and call.started
+            and not event.name
+            and (not event.tool_call_id or event.tool_call_id == call.sent_id)
+            and event.item_id == call.item_id
+            and text.isascii()
+            and not call.held
+            and len(text) != call.size
+        ):
+            # Nearly every fragment: more of a call that is known by its index alone.
+            call.fragments.append(text)
+            call.size += len(text)
+            event.tool_call_id = call.id
+            event.name = call.name
+            return [event] if text else []
         sent, name = event.tool_call_id or None, event.name or None
         call = self._find(event, sent, name)
         out: list[Any] = []
@@ -245,6 +265,8 @@ class Calls:
             self._state.ledger.repair("repeated_id", "the id of another tool call")
             self._make_up(call)
         self._open.append(call)
+        if call.index is not None:
+            self._by_index[call.index] = call
         return call
 
     def _make_up(self, call: Call) -> None:
@@ -300,6 +322,8 @@ class Calls:
             )
         out.append(_END(call.id, call.name, None, call.origin, call.item_id, call.index, raw_type, attributes))
         self._open.remove(call)
+        if self._by_index.get(call.index) is call:
+            del self._by_index[call.index]
         if call.sent_id is not None:
             self._ended.add(call.sent_id)
         return out

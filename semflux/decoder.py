@@ -98,25 +98,20 @@ class Decoder:
         return self._pending
 
     def _run(self) -> Iterator[Any]:
-        try:
-            yield from self._decode()
-        finally:
-            self._pending = None
-
-    def _decode(self) -> Iterator[Any]:
         if self._json is not None:
             if self._json_size > self._state.limits.max_event_bytes:
                 raise ResponseTooLargeError(
                     f"the answer passed the bound of {self._state.limits.max_event_bytes} bytes", kind="bytes"
                 )
-            return
-        if self.done:
+            self._pending = None
             return
         parser = self.parser
+        decode = parser.decode
         try:
-            for event, data, _ in self._framer.frames():
+            for event, data, _ in () if self.done else self._framer.frames():
                 try:
-                    yield from parser.decode(event, data)
+                    for draft in decode(event, data):
+                        yield draft
                 except BadFrameError as error:
                     self._bad_frame(error)
                 if parser.ended:
@@ -127,6 +122,8 @@ class Decoder:
                 raise
             self._state.ledger.note("bad_frame_after_finish")
             yield from self._end()
+        finally:
+            self._pending = None
 
     def _bad_frame(self, error: BadFrameError) -> None:
         if not self.parser.finished:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-from semflux.events import TERMINAL_TYPES, ChatEvent, ChatEventGroup, ChatEventType
+from semflux.events import EVENT_CLASSES, TERMINAL_TYPES, ChatEvent, ChatEventGroup, ChatEventType
 
 ALWAYS_DELIVERED = TERMINAL_TYPES | {
     ChatEventType.RESPONSE_START,
@@ -19,71 +19,92 @@ ALWAYS_DELIVERED = TERMINAL_TYPES | {
 class ChatEventFilter:
     """A predicate over events: `f(event)`; `|`, `&` and `~` combine (also `or_`, `and_`, `negate`)."""
 
-    __slots__ = ("_predicate",)
+    __slots__ = ("_predicate", "types")
 
     DEFAULT: ClassVar[ChatEventFilter]
     """All but HEARTBEAT and RAW: what `stream()` of a model applies."""
 
-    def __init__(self, predicate: Callable[[ChatEvent], bool]) -> None:
+    types: frozenset[ChatEventType] | None
+    """The types that it lets through, where it decides by type alone; else None."""
+
+    def __init__(
+        self, predicate: Callable[[ChatEvent], object], *, types: Iterable[ChatEventType] | None = None
+    ) -> None:
         self._predicate = predicate
+        self.types = None if types is None else frozenset(types)
 
     def __call__(self, event: ChatEvent) -> bool:
-        return self._predicate(event)
+        return bool(self._predicate(event))
 
     @classmethod
     def of(cls, *types: ChatEventType) -> ChatEventFilter:
         """Events of these types."""
-        wanted = frozenset(types)
-        return cls(lambda event: event.type in wanted)
+        wanted = frozenset([ChatEventType(item) for item in types])
+        return cls(lambda event: event.type in wanted, types=wanted)
 
     @classmethod
     def of_group(cls, *groups: ChatEventGroup) -> ChatEventFilter:
         """Events of these groups."""
-        wanted = frozenset(groups)
-        return cls(lambda event: event.group in wanted)
+        wanted = frozenset([ChatEventGroup(item) for item in groups])
+        return cls.of(*[event_type for event_type in ChatEventType if event_type.group in wanted])
 
     @classmethod
     def all(cls) -> ChatEventFilter:
         """Every event."""
-        return cls(lambda event: True)
+        return cls.of(*ChatEventType)
 
-    def or_(self, other: Callable[[ChatEvent], bool]) -> ChatEventFilter:
+    def or_(self, other: Callable[[ChatEvent], object]) -> ChatEventFilter:
         """Events that this or *other* lets through."""
+        mine, theirs = self.types, getattr(other, "types", None)
+        if mine is not None and theirs is not None:
+            return ChatEventFilter.of(*(mine | theirs))
         return ChatEventFilter(lambda event: self(event) or other(event))
 
-    def and_(self, other: Callable[[ChatEvent], bool]) -> ChatEventFilter:
+    def and_(self, other: Callable[[ChatEvent], object]) -> ChatEventFilter:
         """Events that both let through."""
+        mine, theirs = self.types, getattr(other, "types", None)
+        if mine is not None and theirs is not None:
+            return ChatEventFilter.of(*(mine & theirs))
         return ChatEventFilter(lambda event: self(event) and other(event))
 
     def negate(self) -> ChatEventFilter:
         """Events that this one does not let through."""
+        if self.types is not None:
+            return ChatEventFilter.of(*(frozenset(ChatEventType) - self.types))
         return ChatEventFilter(lambda event: not self(event))
 
-    def __or__(self, other: Callable[[ChatEvent], bool]) -> ChatEventFilter:
+    def __or__(self, other: Callable[[ChatEvent], object]) -> ChatEventFilter:
         return self.or_(other)
 
-    def __and__(self, other: Callable[[ChatEvent], bool]) -> ChatEventFilter:
+    def __and__(self, other: Callable[[ChatEvent], object]) -> ChatEventFilter:
         return self.and_(other)
 
     def __invert__(self) -> ChatEventFilter:
         return self.negate()
 
     def __repr__(self) -> str:
-        return "ChatEventFilter(...)"
+        if self.types is None:
+            return "ChatEventFilter(...)"
+        return f"ChatEventFilter.of({', '.join(sorted(self.types))})"
 
 
 ChatEventFilter.DEFAULT = ChatEventFilter.of(ChatEventType.HEARTBEAT, ChatEventType.RAW).negate()
 
 
-def delivers(keep: Callable[[ChatEvent], bool]) -> Callable[[ChatEvent], bool]:
-    """*keep*, but with the frame of the stream always let through. The answer for a type that *keep*
-    decides by type alone is not remembered: a predicate may look at anything."""
-    classes = ALWAYS_DELIVERED
+def delivers(keep: Callable[[ChatEvent], object]) -> Callable[[ChatEvent], object]:
+    """*keep*, but with the frame of the stream always let through."""
+    types = getattr(keep, "types", None)
+    if types is not None:
+        shown = frozenset([EVENT_CLASSES[event_type] for event_type in types | ALWAYS_DELIVERED])
+        return lambda event: event.frozen_class in shown
+    frame = frozenset([EVENT_CLASSES[event_type] for event_type in ALWAYS_DELIVERED])
+    return lambda event: event.frozen_class in frame or keep(event)
 
-    def deliver(event: ChatEvent) -> bool:
-        return keep(event) or event.type in classes
 
-    return deliver
+def shown_classes(keep: Callable[[ChatEvent], object] | None) -> frozenset[type[ChatEvent]] | None:
+    """The event classes that a filter by type delivers; None if it has to look at each event."""
+    types = frozenset(ChatEventType) if keep is None else getattr(keep, "types", None)
+    return None if types is None else frozenset([EVENT_CLASSES[t] for t in types | ALWAYS_DELIVERED])
 
 
-__all__ = ("ALWAYS_DELIVERED", "ChatEventFilter", "delivers")
+__all__ = ("ALWAYS_DELIVERED", "ChatEventFilter", "delivers", "shown_classes")

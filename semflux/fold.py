@@ -15,6 +15,7 @@ from semflux.errors import BadFrameError, ResponseTooLargeError, ToolArgumentsEr
 from semflux.events import (
     EVENT_CLASSES,
     AnyChatEvent,
+    ChatEventGroup,
     ChatEventType,
     Citation,
     MediaDone,
@@ -112,8 +113,8 @@ class _Step:
         self.text: list[str] = []
         self.thinking: list[str] = []
         self.refusal: list[str] = []
-        self.text_size = 0
-        self.thinking_size = 0
+        self.sizes = {"text": 0, "thinking": 0, "refusal": 0}
+        """Characters so far."""
         self.calls: dict[str, _Call] = {}
         self.citations: list[CitedSource] = []
         self.media: list[MediaBlock] = []
@@ -139,6 +140,7 @@ class Fold:
     ) -> None:
         self.response_id = response_id
         self.limits = limits or Limits()
+        self._max_text = self.limits.max_text_chars
         self.steps: list[StepResponse] = []
         """The steps that are over."""
         self.content_seen = False
@@ -193,6 +195,32 @@ class Fold:
         if arm is not None:
             arm(self, event)
 
+    def lane(self, event: TextDelta | ThinkingDelta) -> Callable[[str], None] | None:
+        """A short way for more of the block of *event*, which was just added; valid until any other event
+        is. None if there is none."""
+        step = self._step
+        if event.group is ChatEventGroup.TEXT:
+            piece, texts, bound, what = step.text_piece, step.text, self._max_text, "text"
+        else:
+            piece, texts, bound, what = step.thinking_piece, step.thinking, self.limits.max_thinking_chars, "thinking"
+        if piece is None or event.attributes:
+            return None
+        to_step, to_piece = texts.append, piece.texts.append
+        sizes = step.sizes
+
+        def add(text: str) -> None:
+            sizes[what] += len(text)
+            if sizes[what] > bound:
+                raise _too_large(what, bound)
+            to_step(text)
+            to_piece(text)
+
+        return add
+
+    def arms(self) -> dict[type[Any], Callable[[Any], None]]:
+        """What `add` does, by class of event: for the pipeline, which has the class at hand."""
+        return {cls: arm.__get__(self) for cls, arm in _ARMS.items()}
+
     def _begin(self, event: StepStart) -> None:
         self._step = _Step(event.step)
         self._open = True
@@ -211,11 +239,9 @@ class Fold:
     def _text(self, event: TextDelta) -> None:
         step = self._step
         text = event.text
-        step.text_size += len(text)
-        if step.text_size > self.limits.max_text_chars:
-            raise ResponseTooLargeError(
-                f"the text passed the bound of {self.limits.max_text_chars} characters", kind="text"
-            )
+        step.sizes["text"] += len(text)
+        if step.sizes["text"] > self._max_text:
+            raise _too_large("text", self._max_text)
         piece = step.text_piece
         if piece is None or piece.index != event.index or piece.item_id != event.item_id:
             self._meet(event)
@@ -232,11 +258,9 @@ class Fold:
     def _thinking(self, event: ThinkingDelta) -> None:
         step = self._step
         text = event.text
-        step.thinking_size += len(text)
-        if step.thinking_size > self.limits.max_thinking_chars:
-            raise ResponseTooLargeError(
-                f"the thinking passed the bound of {self.limits.max_thinking_chars} characters", kind="thinking"
-            )
+        step.sizes["thinking"] += len(text)
+        if step.sizes["thinking"] > self.limits.max_thinking_chars:
+            raise _too_large("thinking", self.limits.max_thinking_chars)
         piece = step.thinking_piece
         if piece is None or piece.index != event.index or piece.item_id != event.item_id:
             self._meet(event)
@@ -257,11 +281,9 @@ class Fold:
 
     def _refusal(self, event: RefusalDelta) -> None:
         step = self._meet(event)
-        step.text_size += len(event.text)
-        if step.text_size > self.limits.max_text_chars:
-            raise ResponseTooLargeError(
-                f"the refusal passed the bound of {self.limits.max_text_chars} characters", kind="refusal"
-            )
+        step.sizes["refusal"] += len(event.text)
+        if step.sizes["refusal"] > self._max_text:
+            raise _too_large("refusal", self._max_text)
         step.refusal.append(event.text)
         piece = step.pieces[-1] if step.pieces and step.pieces[-1].kind == "refusal" else None
         (piece or _piece(step, "refusal", event)).texts.append(event.text)
@@ -396,6 +418,10 @@ class Fold:
             logprobs=tuple(step.logprobs),
             partial=partial,
         )
+
+
+def _too_large(what: str, bound: int) -> ResponseTooLargeError:
+    return ResponseTooLargeError(f"the {what} passed the bound of {bound} characters", kind=what)
 
 
 def _piece(step: _Step, kind: str, event: Any, raw: Any = None) -> _Piece:

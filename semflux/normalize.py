@@ -114,6 +114,17 @@ class Normalizer(Stage[Any, AnyChatEvent]):
             self._arms[EVENT_CLASSES[event_type].draft_class] = arm
         self._text_class = EVENT_CLASSES[T.TEXT_DELTA].draft_class
 
+    def is_plain(self, event: Any) -> bool:
+        """True if another delta like *event*, of text or thinking and in ASCII, would pass as it is."""
+        block = self._blocks.only
+        return (
+            block is not None
+            and block.group is event.group
+            and block.index == event.index
+            and block.item_id == event.item_id
+            and not block.held
+        )
+
     def push(self, item: Any) -> Iterable[Any]:
         if type(item) is self._text_class:
             # Nearly every event of a stream is a delta of the one open block: nothing to do for it.

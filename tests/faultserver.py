@@ -138,6 +138,7 @@ class FaultServer:
         self._scripts = scripts
         self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
         self.seen: list[Seen] = []
         """The connections, in the order they were accepted (with TLS: shaken hands)."""
         self.port = 0
@@ -151,11 +152,12 @@ class FaultServer:
         return [request for seen in self.seen for request in seen.requests]
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing = True
         self._server.close()
         for seen in self.seen:
             seen.writer.transport.abort()
@@ -163,7 +165,9 @@ class FaultServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
-        await asyncio.sleep(0)
+        # What was accepted, but not handed to us yet, is turned away; sockets close one turn later.
+        for _ in range(5):
+            await asyncio.sleep(0)
 
     async def connection(self, n: int = 0) -> Seen:
         """Connection *n*, as soon as it is there."""
@@ -171,13 +175,19 @@ class FaultServer:
             await asyncio.sleep(0.001)
         return self.seen[n]
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._closing:
+            writer.transport.abort()
+            return
         seen = Seen(reader, writer)
         script = self._scripts[min(len(self.seen), len(self._scripts) - 1)]
         self.seen.append(seen)
+        task = asyncio.create_task(self._serve(seen, script))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, seen: Seen, script: Script) -> None:
+        writer = seen.writer
         try:
             for step in script:
                 if isinstance(step, bytes):
@@ -189,12 +199,8 @@ class FaultServer:
                     await asyncio.sleep(step)
         except (ConnectionError, asyncio.IncompleteReadError):
             seen.saw_eof()
-        except asyncio.CancelledError:
-            # Only `__aexit__` cancels; the streams' own callback would report it as an error.
-            pass
         finally:
             writer.close()
-            self._tasks.discard(task)
 
 
 __all__ = (

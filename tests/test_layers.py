@@ -21,9 +21,9 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "semflux"
 
 SANS_IO = (
-    "errors", "frozen", "secret", "redaction", "usage", "stage", "messages", "request", "http", "http_errors",
+    "errors", "frozen", "secret", "redaction", "usage", "stage", "messages", "request", "http", "fault", "http_errors",
     "wire", "response", "events", "contract", "fold", "state", "blocks", "calls", "normalize", "aggregate",
-    "terminate", "dialects", "decoder",
+    "terminate", "filters", "dialects", "decoder",
 )  # fmt: skip
 """The rooms above the line, ground floor first."""
 

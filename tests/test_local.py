@@ -248,7 +248,6 @@ print(server._process.pid, flush=True)
 @pytest.mark.parametrize(
     "ending, status",
     [
-        ("", 0),
         ("raise SystemExit(5)", 5),
         ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
         ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
@@ -256,7 +255,7 @@ print(server._process.pid, flush=True)
         ("server.close(); server.close(); assert not server.running", 0),
         ("try: start('nowhere.gguf')\nexcept Exception: pass", 0),
     ],
-    ids=["end", "exit", "kill", "terminate", "fork", "close", "failure"],
+    ids=["exit", "kill", "terminate", "fork", "close", "failure"],
 )
 def test_a_process_that_ends_while_it_streams_takes_the_server_along(ending: str, status: int) -> None:
     """However it ends: quickly, without a word, and with nothing left running."""

@@ -6,7 +6,7 @@ from functools import reduce
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semflux.frozen import FrozenDict
@@ -14,6 +14,10 @@ from semflux.usage import Usage, total
 from tests.events.strategies import usages
 
 TOKENS = [field.name for field in attrs.fields(Usage) if field.name.endswith("_tokens")]
+
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""To draw a usage takes longer than to add it, on a busy machine too long for Hypothesis."""
 
 
 def step(input_tokens: int, reasoning: int, output: int, whole: int) -> Usage:
@@ -118,12 +122,14 @@ def test_to_dict_holds_what_is_present() -> None:
 
 
 @given(usages)
+@PATIENT
 def test_to_dict_and_from_dict_are_inverse(usage: Usage) -> None:
     """For every usage."""
     assert Usage.from_dict(usage.to_dict()) == usage
 
 
 @given(usages, usages)
+@PATIENT
 def test_merging_is_idempotent(one: Usage, two: Usage) -> None:
     """The same frame twice counts once."""
     merged = one.merge(two)
@@ -131,6 +137,7 @@ def test_merging_is_idempotent(one: Usage, two: Usage) -> None:
 
 
 @given(st.lists(usages.map(lambda usage: attrs.evolve(usage, cost=None)), max_size=4))
+@PATIENT
 def test_counts_are_added_in_any_order(parts: list[Usage]) -> None:
     """Labels aside, which keep the first."""
 

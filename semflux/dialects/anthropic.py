@@ -24,8 +24,8 @@ from semflux.dialects.anthropic_parts import (
 )
 from semflux.dialects.base import Dialect, Out, Parser, ParserOptions, int_of, require, text_of, whole_object
 from semflux.errors import BadFrameError, ProviderError
-from semflux.events import ChatEventType
-from semflux.frozen import FrozenDict
+from semflux.events import ChatEventType, TextDelta, ThinkingDelta, ToolCallArgsDelta
+from semflux.frozen import EMPTY, FrozenDict
 from semflux.http_errors import error_from_object
 from semflux.state import Boundaries
 from semflux.wire.json import TypedDecoder, decode
@@ -33,28 +33,35 @@ from semflux.wire.json import TypedDecoder, decode
 T = ChatEventType
 
 
-class _Delta(msgspec.Struct):
-    type: str
-    text: str | None = None
-    thinking: str | None = None
-    partial_json: str | None = None
+class _TextDelta(msgspec.Struct, tag="text_delta"):
+    text: str
 
 
-class _Frame(msgspec.Struct):
-    """A delta of a block: nearly all of a stream."""
+class _ThinkingDelta(msgspec.Struct, tag="thinking_delta"):
+    text: str = msgspec.field(name="thinking")
 
-    type: str
+
+class _InputDelta(msgspec.Struct, tag="input_json_delta"):
+    text: str = msgspec.field(name="partial_json")
+
+
+class _Frame(msgspec.Struct, tag="content_block_delta"):
+    """A delta of a block: nearly all of a stream. Anything else is read untyped, by the general way."""
+
     index: int
-    delta: _Delta
+    delta: _TextDelta | _ThinkingDelta | _InputDelta
 
 
-_typed = TypedDecoder(_Frame)
+_typed = TypedDecoder(_Frame).decode
+_TEXT, _THINKING = TextDelta.draft_class, ThinkingDelta.draft_class
+_ARGS = ToolCallArgsDelta.draft_class
+_DELTA = "content_block_delta"
 
 
 class _Block:
     """A content block that is open."""
 
-    __slots__ = ("deltas", "input", "kind", "raw", "tool_id")
+    __slots__ = ("deltas", "fast", "input", "kind", "raw", "tool_id")
 
     def __init__(self, kind: str, raw: dict[str, Any]) -> None:
         self.kind = kind
@@ -63,6 +70,11 @@ class _Block:
         self.input: str | None = None
         """An input that came with the start: sent at the stop, unless deltas bring a whole one."""
         self.deltas: list[str] = []
+        self.fast = _FAST.get(kind)
+        """The delta that it normally gets; None when a delta must be looked at."""
+
+
+_FAST: dict[str, type[Any]] = {"text": _TextDelta, "thinking": _ThinkingDelta, "tool_use": _InputDelta}
 
 
 class AnthropicParser(Parser):
@@ -104,21 +116,22 @@ class AnthropicParser(Parser):
         return self.options.provider or "anthropic"
 
     def decode(self, event: str | None, data: bytes) -> Iterable[Any]:
-        if event == "content_block_delta" or event is None:
-            frame = _typed.decode(data)
-            if frame is not None and frame.type == "content_block_delta":
-                block = self._blocks.get(frame.index)
+        if event == _DELTA or event is None:
+            frame = _typed(data)
+            if frame is not None:
+                index = frame.index
+                block = self._blocks.get(index)
                 delta = frame.delta
-                if block is not None:
-                    self.out.raw_type = "content_block_delta"
-                    if delta.type == "text_delta" and block.kind == "text" and delta.text:
-                        return (self.out.text(delta.text, frame.index),)
-                    if delta.type == "thinking_delta" and block.kind == "thinking" and delta.thinking:
-                        return (self.out.thinking(delta.thinking, frame.index),)
-                    if delta.type == "input_json_delta" and block.kind == "tool_use" and block.input is None:
-                        if not delta.partial_json:
-                            return ()
-                        return (self.out.tool_args(delta.partial_json, frame.index),)
+                kind = type(delta)
+                if block is not None and block.fast is kind:
+                    text = delta.text
+                    if not text:
+                        return ()
+                    origin = self.out.origin
+                    if kind is _InputDelta:
+                        return (_ARGS(text, block.tool_id, None, origin, None, index, _DELTA, EMPTY),)
+                    make = _TEXT if kind is _TextDelta else _THINKING
+                    return (make(text, origin, None, index, _DELTA, EMPTY),)
         return self._decode_any(event, data)
 
     def _decode_any(self, event: str | None, data: bytes) -> Iterator[Any]:
@@ -281,10 +294,14 @@ class AnthropicParser(Parser):
     def _tool_start(self, block: _Block, index: int) -> Iterator[Any]:
         yield self.out.tool_start(block.tool_id, text_of(block.raw.get("name")) or None, index)
         block.input = _input_of(block.raw)
+        if block.input is not None:
+            block.fast = None
 
     def _server_start(self, block: _Block, index: int) -> Iterator[Any]:
         name = text_of(block.raw.get("name")) or None
         block.input = _input_of(block.raw)
+        if block.input is not None:
+            block.fast = None
         yield self.out.event(
             T.SERVER_TOOL_START,
             server_tool(block.kind, name),

@@ -55,12 +55,13 @@ class ParserOptions:
 class Out:
     """Makes the drafts of one step. What is passed is what the frame says; the rest is filled in."""
 
-    __slots__ = ("_dialect", "_identified", "end", "origin", "raw_type", "state")
+    __slots__ = ("_dialect", "identified", "end", "origin", "raw_type", "state")
 
     def __init__(self, state: RunState, dialect: str) -> None:
         self.state = state
         self._dialect = dialect
-        self._identified = False
+        self.identified = False
+        """True once both its id and its model are known."""
         self.origin = Origin(response_id=state.response_id, step=max(state.step, 0), dialect=dialect)
         state.origin = self.origin
         self.raw_type: str | None = None
@@ -70,12 +71,12 @@ class Out:
 
     def identify(self, provider_response_id: Any, model: Any) -> None:
         """The provider says who it is. The first answer counts; an empty one is none."""
-        if self._identified:
+        if self.identified:
             return
         origin = self.origin
         known_id = origin.provider_response_id or (provider_response_id if _is_text(provider_response_id) else None)
         known_model = origin.model or (model if _is_text(model) else None)
-        self._identified = known_id is not None and known_model is not None
+        self.identified = known_id is not None and known_model is not None
         if known_id != origin.provider_response_id or known_model != origin.model:
             self.origin = Origin(
                 response_id=origin.response_id,

@@ -24,14 +24,15 @@ from semflux.dialects.openai_chat_parts import (
 )
 from semflux.dialects.think_tags import ThinkSplitter
 from semflux.errors import BadFrameError, ProviderError
-from semflux.events import ChatEventType
-from semflux.frozen import FrozenDict, freeze
+from semflux.events import ChatEventType, TextDelta
+from semflux.frozen import EMPTY, FrozenDict, freeze
 from semflux.http_errors import error_from_code, error_from_object
 from semflux.response import MediaBlock
 from semflux.state import Boundaries
 from semflux.wire.json import TypedDecoder, decode
 
 T = ChatEventType
+_TEXT = TextDelta.draft_class
 
 
 class _Function(msgspec.Struct):
@@ -69,8 +70,6 @@ class _Chunk(msgspec.Struct):
     """
 
     choices: list[_Choice]
-    id: str | None = None
-    model: str | None = None
     usage: None = None
     error: None = None
     x_groq: None = None
@@ -78,10 +77,18 @@ class _Chunk(msgspec.Struct):
     search_results: None = None
     prompt_filter_results: None = None
     moderation: None = None
+
+
+class _NamedChunk(_Chunk):
+    """The same while it is not known yet who answers."""
+
+    id: str | None = None
+    model: str | None = None
     object: str | None = None
 
 
-_typed = TypedDecoder(_Chunk)
+_named = TypedDecoder(_NamedChunk).decode
+_plain = TypedDecoder(_Chunk).decode
 
 
 class OpenAIChatParser(Parser):
@@ -97,23 +104,33 @@ class OpenAIChatParser(Parser):
     def decode(self, event: str | None, data: bytes) -> Iterable[Any]:
         out = self.out
         if event is None:
-            chunk = _typed.decode(data)
-            if chunk is not None and len(chunk.choices) == 1 and chunk.object != "error":
-                choice = chunk.choices[0]
-                if not choice.index:
-                    out.identify(chunk.id, chunk.model)
-                    out.raw_type = chunk.object
-                    delta = choice.delta
+            chunk: _Chunk | None
+            if out.identified:
+                chunk = _plain(data)
+            else:
+                chunk = self._identify(data)
+            if chunk is not None:
+                choices = chunk.choices
+                if len(choices) == 1 and not choices[0].index:
+                    delta = choices[0].delta
                     content = delta.content
                     if delta.tool_calls is None and not delta.reasoning_content:
                         if not content:
                             return ()
                         if self._think.passes:
-                            return (out.text(content),)
-                    return self._plain(delta)
+                            return (_TEXT(content, out.origin, None, None, out.raw_type, EMPTY),)
+                    return self._delta_only(delta)
         return self._decode_any(event, data)
 
-    def _plain(self, delta: _Delta) -> Iterator[Any]:
+    def _identify(self, data: bytes) -> _Chunk | None:
+        chunk = _named(data)
+        if chunk is None or chunk.object == "error":
+            return None
+        self.out.identify(chunk.id, chunk.model)
+        self.out.raw_type = chunk.object
+        return chunk
+
+    def _delta_only(self, delta: _Delta) -> Iterator[Any]:
         """A delta of the known fields, in the order in which a model makes them."""
         if delta.reasoning_content:
             yield self.out.thinking(delta.reasoning_content)

@@ -3,6 +3,7 @@
 types.py     the enums: type, group, phase, as one table
 base.py      ChatEvent: identity, order, generic access; drafts
 classes.py   one class for each type
+shapes.py    values as JSON: written, read back and described, from their annotations
 codec.py     to_dict, from_dict, the JSON Schema
 """
 
@@ -52,6 +53,7 @@ from semflux.events.classes import (
     ToolResult,
     UsageEvent,
 )
+from semflux.events.codec import schema
 from semflux.events.types import TERMINAL_TYPES, ChatEventGroup, ChatEventPhase, ChatEventType
 
 AnyChatEvent: TypeAlias = (
@@ -88,10 +90,6 @@ AnyChatEvent: TypeAlias = (
     | Custom
 )
 """Any event: type checkers prove a `match` over it exhaustive."""
-
-from semflux.events import codec as _codec  # noqa: E402  # it needs the union above
-
-schema = _codec.schema
 
 __all__ = (
     "EVENT_CLASSES",

@@ -46,6 +46,7 @@ class Origin:
 
 
 NO_ORIGIN = Origin()
+"""The origin of events that have none: made by hand, and not delivered yet."""
 
 
 @attrs.frozen(repr=False)
@@ -256,7 +257,9 @@ def define_draft(cls: type[ChatEvent]) -> None:
             "__module__": cls.__module__,
             "__qualname__": f"{cls.__name__}.draft",
             "__init__": scope["__init__"],
+            # Both, or setting a field goes through Python: the two share one slot of the type.
             "__setattr__": object.__setattr__,
+            "__delattr__": object.__delattr__,
             "__eq__": cls.__eq__,
             "__hash__": None,
             "is_draft": True,

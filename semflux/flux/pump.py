@@ -91,11 +91,10 @@ class Pump(abc.DisposableBase):
         drafts = self._drafts
         if drafts is None:
             return False
-        run, push, pushed = self.run, self.subject.on_next, False
+        run, push, before = self.run, self.subject.on_next, self.state.seq
         try:
             for draft in drafts:
                 push(draft)
-                pushed = True
                 if run.demand <= 0 or self.over:
                     return True
         except Exception as error:
@@ -107,7 +106,7 @@ class Pump(abc.DisposableBase):
             self._decoder = None
             self._step_ended()
             return True
-        return pushed
+        return self.state.seq != before
 
     def fill(self) -> Awaitable[None] | None:
         """Get more to push: at once, or in what is to be awaited."""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import io
-import re
 import ssl
 import warnings
 import weakref
@@ -19,7 +18,7 @@ from multidict import CIMultiDict
 
 from semflux.errors import ConfigurationError, SemfluxError
 from semflux.secret import Secret
-from semflux.transport._aiohttp_errors import closed_error, open_error, read_error, reset_error, upgrade_error
+from semflux.transport._aiohttp_errors import UpgradeError, closed_error, open_error, read_error, reset_error
 from semflux.transport.base import READ_SIZE, Exchange, Phase
 from semflux.transport.watchdog import timeout_error
 
@@ -36,10 +35,6 @@ _BUFFER = 64 * 1024
 
 _LARGE_BODY = 1024 * 1024
 """Bytes of a request from which aiohttp warns of sending it in one piece."""
-
-# RFC 9110, 5.1 and 5.5: a name is a token; a value has no control characters but the tab.
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
 
 class _Response(aiohttp.ClientResponse):
@@ -67,6 +62,8 @@ class _Response(aiohttp.ClientResponse):
             lost.add_done_callback(_look_at)
         try:
             await super().start(connection)
+            if self.status < 200:
+                raise UpgradeError
         except BaseException:
             if self.socket is not None:
                 self.socket.abort()
@@ -139,7 +136,7 @@ class AiohttpExchange(Exchange):
         if self._closed is None and not self._ended:
             try:
                 data = await self._content.read(max_bytes)
-            except Exception as exc:  # noqa: BLE001  # each becomes one of ours
+            except Exception as exc:  # each becomes one of ours
                 # What came before the fault comes first; aiohttp would drop it.
                 data = self._content._read_nowait(max_bytes)  # pyright: ignore[reportPrivateUsage]
                 failure = None if data else read_error(exc, broken=self._response.broken)
@@ -172,7 +169,8 @@ class AiohttpExchange(Exchange):
 
     def __del__(self) -> None:
         if self._closed is None and not self._ended:
-            warnings.warn(f"unclosed {self!r}", ResourceWarning, stacklevel=2, source=self)
+            if self._response.connection is not None:
+                warnings.warn(f"unclosed {self!r}", ResourceWarning, stacklevel=2, source=self)
             # In whichever thread and moment the collector runs; without a loop nothing is left to do.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._response.let_go)
@@ -271,12 +269,13 @@ class Pool:
                     trace_request_ctx=progress.begin,
                 )
             assert isinstance(response, _Response)  # the session's response_class
+            exchange = AiohttpExchange(response, task.get_loop(), keeper)
         except asyncio.CancelledError:
             # `end` cancels openings; that is a failure here, unless someone else cancelled as well.
             if not self.closed or task.uncancel() > 0:
                 raise
             failure = closed_error("client_closed")
-        except Exception as exc:  # noqa: BLE001  # each becomes one of ours
+        except Exception as exc:  # each becomes one of ours
             if self.closed:
                 failure = closed_error("client_closed")
             elif progress.limit.expired():
@@ -284,12 +283,8 @@ class Pool:
             else:
                 failure = open_error(exc, where, secure=secure)
         else:
-            if response.status >= 200:
-                exchange = AiohttpExchange(response, task.get_loop(), keeper)
-                self._exchanges.add(exchange)
-                return exchange
-            response.let_go()
-            failure = upgrade_error(where)
+            self._exchanges.add(exchange)
+            return exchange
         finally:
             self._openings.discard(task)
         # Outside the except block, so that aiohttp's exception is not even the context.
@@ -332,9 +327,9 @@ def _default_ssl() -> ssl.SSLContext:
 def _check(request: HttpRequest) -> tuple[bool, str]:
     """Whether the request goes over TLS, and host and port for messages.
 
-    Raises ConfigurationError, without showing a value, for what cannot or must not be sent.
+    Raises ConfigurationError, without showing the URL, for one that cannot or must not be asked.
     """
-    problem = _url_problem(request.url) or _header_problem(request)
+    problem = _url_problem(request.url)
     if problem is not None:
         raise ConfigurationError(problem)
     parts = urlsplit(request.url)
@@ -357,16 +352,8 @@ def _url_problem(url: str) -> str | None:
     return None
 
 
-def _header_problem(request: HttpRequest) -> str | None:
-    for name, value in request.headers:
-        if _NAME.fullmatch(name) is None:
-            return f"the header name {name!r} is not valid"
-        if _VALUE.fullmatch(value.reveal() if isinstance(value, Secret) else value) is None:
-            return f"the value of header {name!r} has a line break, or a character outside Latin-1"
-    return None
-
-
 def _headers(request: HttpRequest) -> CIMultiDict[str]:
+    # Names and values were checked when the request was made.
     headers = CIMultiDict(
         (name, value.reveal() if isinstance(value, Secret) else value) for name, value in request.headers
     )

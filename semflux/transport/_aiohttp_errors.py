@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class UpgradeError(aiohttp.ClientConnectionError):
+    """The answer changes the protocol (101), which nobody asked for. Never leaves the transport."""
+
+
 def closed_error(kind: str) -> ConnectionLostError:
     """For what we closed ourselves: the exchange ("closed") or the transport ("client_closed")."""
     what = "the exchange" if kind == "closed" else "the transport"
@@ -50,6 +54,8 @@ def open_error(exc: Exception, where: str, *, secure: bool) -> SemfluxError:
             return ConfigurationError("the URL of the request is not valid: check base_url", kind="url")
         case aiohttp.ClientResponseError():
             return _bad_response(exc, where)
+        case UpgradeError():
+            return BadResponseError(f"the answer of {where} is no answer but an upgrade", kind="not_http")
         case aiohttp.ServerDisconnectedError(message=str()):
             return _lost("disconnected", f"{where} closed the connection before it answered", "headers")
         case aiohttp.ServerDisconnectedError():
@@ -62,11 +68,6 @@ def open_error(exc: Exception, where: str, *, secure: bool) -> SemfluxError:
             return _lost("disconnected", f"the connection to {where} was lost before an answer", "headers")
         case _:
             return _unforeseen(exc, "headers")
-
-
-def upgrade_error(where: str) -> BadResponseError:
-    """For an answer in another protocol (101), which nobody asked for."""
-    return BadResponseError(f"the answer of {where} is not HTTP but an upgrade", kind="not_http")
 
 
 def reset_error() -> ConnectionLostError:
@@ -98,11 +99,10 @@ def _certificate_error(error: Exception, where: str) -> TlsError:
     )
 
 
-def _reason(exc: ssl.SSLError) -> str:
+def _reason(exc: aiohttp.ClientConnectorError) -> str:
     # OpenSSL's constant, such as WRONG_VERSION_NUMBER.
-    reasons = (link.reason for link in _chain(exc) if isinstance(link, ssl.SSLError) and link.reason)
-    reason = next(reasons, None)
-    return "" if reason is None else f" ({reason})"
+    error = exc.os_error
+    return f" ({error.reason})" if isinstance(error, ssl.SSLError) and error.reason else ""
 
 
 def _connect_error(exc: aiohttp.ClientConnectorError, where: str, *, secure: bool) -> ConnectError:
@@ -150,4 +150,4 @@ def _has_cause(exc: BaseException, cls: type[BaseException]) -> bool:
     return any(isinstance(link, cls) for link in _chain(exc))
 
 
-__all__ = ("closed_error", "open_error", "read_error", "reset_error", "upgrade_error")
+__all__ = ("UpgradeError", "closed_error", "open_error", "read_error", "reset_error")

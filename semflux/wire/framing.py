@@ -30,8 +30,8 @@ class Framer(Protocol):
     * Lazy: a frame is made when it is asked for, so whatever is good before a fault comes out first.
     * At once: a frame comes out with the byte that completes it.
     * Linear in the bytes, whatever the chunks; held memory is at most about twice the largest frame.
-    * An iterator may be dropped at any time; the next one goes on where it stopped. `receive` may be
-      called while one is alive.
+    * An iterator may be dropped at any time; the next one goes on where it stopped, and the old one is
+      not to be used again. `receive` may be called while one is alive.
     * After an error nothing more comes: each later call raises it again, `receive` drops its bytes.
 
     Raises: `FrameTooLargeError` and `ResponseTooLargeError`, from `frames` and `close` only.

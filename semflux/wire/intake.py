@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import ClassVar, NoReturn, TypeAlias
 
 from semflux.errors import FrameTooLargeError, ResponseTooLargeError, SemfluxError
@@ -37,6 +38,7 @@ class Intake:
         "_fresh",
         "_head",
         "_held",
+        "_lines",
         "_max_line",
         "_over",
         "_parts",
@@ -84,6 +86,7 @@ class Intake:
         self.unterminated = False
         self._parts: list[bytes] = []  # fragments not looked at yet
         self._held = 0  # bytes in them
+        self._lines: BytesIO | None = None  # whole lines being worked on; it remembers how far we are
         self._fresh = False  # one of them holds a line end
         self._ready = False  # frames() has something to do
         self._start = True  # no byte was looked at: a BOM may still come
@@ -131,10 +134,10 @@ class Intake:
             chunk = chunk[: bound - self.bytes_seen]
             self._over = True
             self._stop()
-        if self._alarm < 0 or self._over:
-            self._head += chunk[: MAX_HEAD_BYTES - len(self._head)]
         if self.frames_seen:
             self._head = bytearray()
+        else:
+            self._head += chunk[: MAX_HEAD_BYTES - len(self._head)]
         if not self._shut and (self.frames_seen or len(self._head) == MAX_HEAD_BYTES):
             self._alarm = bound
         return chunk
@@ -189,6 +192,7 @@ class Intake:
     def _fail(self, error: SemfluxError) -> NoReturn:
         """End this framer with *error*, which every later call raises again."""
         self._failure = error
+        self._lines = None
         self._parts.clear()
         self._held = 0
         self._fresh = False

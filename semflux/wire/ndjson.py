@@ -24,7 +24,7 @@ class NdjsonFramer(Intake):
     as is a BOM at the very start. The guarantees are those of `semflux.wire.Framer`.
     """
 
-    __slots__ = ("_lines", "_plain", "lines_seen")
+    __slots__ = ("_plain", "lines_seen")
 
     _cr_ends_line: ClassVar[bool] = False
 
@@ -35,7 +35,6 @@ class NdjsonFramer(Intake):
         super().__init__(limits)
         self._max_line = min(limits.max_line_bytes, limits.max_event_bytes)
         self.lines_seen = 0
-        self._lines: BytesIO | None = None  # whole lines being worked on; it remembers how far we are
         self._plain = False  # nothing in them can pass a bound
 
     @property
@@ -83,7 +82,6 @@ class NdjsonFramer(Intake):
                 if line == b"\n":
                     continue
                 if not plain and len(line) - 1 > self._max_line:
-                    self._lines = None
                     self._fail_line()
                 line = line[:-2] if line[-2:] == b"\r\n" else line[:-1]  # noqa: PLW2901  # without its end
                 # Nearly every line is an object; only others can be blank.

@@ -43,7 +43,6 @@ class SseFramer(Intake):
         "_eof",
         "_event",
         "_id",
-        "_lines",
         "_max_events",
         "_names",
         "_plain",
@@ -56,7 +55,6 @@ class SseFramer(Intake):
     def __init__(self, limits: Limits = DEFAULT_LIMITS, eof: Eof = "strict") -> None:
         super().__init__(limits)
         self._eof = eof
-        self._lines: BytesIO | None = None  # whole lines being worked on; it remembers how far we are
         self._plain = False  # nothing in them can pass a bound
         self._safe_bytes = min(limits.max_line_bytes, limits.max_event_bytes)
         self._max_events = limits.max_events
@@ -202,9 +200,8 @@ class SseFramer(Intake):
         """Work on one line with its LF; the frame it completes, or None."""
         if line == b"\n":
             return self._dispatch()
-        if line[-1:] != b"\n":
-            if line:
-                self._put_back(line)
+        if line[-1] != LF:
+            self._put_back(line)
         elif not self._field(line, len(line) - 1):
             self.saw_other_line = True
         return None
@@ -212,7 +209,6 @@ class SseFramer(Intake):
     def _field(self, block: bytes, end: int) -> bool:
         """Take in the line *block*[:*end*], which is not blank; False if it is nothing the standard knows."""
         if end > self._max_line:
-            self._lines = None
             self._fail_line()
         if block.startswith(b"data:"):
             self._add_data(block[6:end] if block.startswith(b" ", 5) else block[5:end])
@@ -277,7 +273,6 @@ class SseFramer(Intake):
             self._data_bytes = 0
 
     def _refuse(self, reason: str) -> NoReturn:
-        self._lines = None
         self._data = []
         self._fail(FrameTooLargeError(reason))
 

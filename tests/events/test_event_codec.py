@@ -112,6 +112,7 @@ def damaged(fields: dict[str, Any], value: Any, chance: random.Random) -> dict[s
 
 
 @given(value=json_values)
+@settings(**SLOW)
 def test_any_json_that_is_no_event_is_refused(value: Any) -> None:
     """Whatever comes out of a file: one class of error, and its message says what is wrong."""
     with pytest.raises(ConfigurationError, match=r"^(event field (v|type)|an event) (must be|is)"):

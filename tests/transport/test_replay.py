@@ -8,7 +8,6 @@ import pytest
 from semflux.clock import VirtualClock
 from semflux.errors import ConfigurationError, ConnectError, ConnectionLostError
 from semflux.transport import Recording, ReplayTransport
-
 from tests.transport.asking import TIMEOUTS, ask, failure_of, open_, read_all
 
 URL = "http://model.test/v1/chat"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,9 +121,11 @@ def test_the_frames_of_a_response_are_bounded() -> None:
     limits = Limits(max_events=2)
     for data in (b"1\n\n2\n\n3\n", b"1\n2\n3"):
         for chunks in cuts(data):
-            frames, _, error = read(*chunks, limits=limits)
+            frames, framer, error = read(*chunks, limits=limits)
             assert isinstance(error, ResponseTooLargeError)
             assert frames == [(None, b"1", True), (None, b"2", True)]
+            with pytest.raises(ResponseTooLargeError):
+                next(framer.frames())
     assert read(b"1\n\n2\n\n", limits=limits)[2] is None
 
 

@@ -579,6 +579,20 @@ def test_any_cutting_gives_the_same_ending(data: bytes, places: list[int], limit
         assert (type(expected), str(expected)) == (type(error), str(error))
 
 
+@given(bodies, st.lists(st.integers(0, 10_000), max_size=8), st.lists(st.integers(0, 3), max_size=9))
+def test_it_does_not_matter_when_frames_are_asked_for(
+    data: bytes, places: list[int], takes: list[int]
+) -> None:
+    """After each chunk none, some or all of them: nothing is lost, doubled or out of order."""
+    framer = SseFramer()
+    out: list[RawFrame] = []
+    for chunk, take in zip(cut_at(data, places), itertools.chain(takes, itertools.repeat(0)), strict=False):
+        framer.receive(chunk)
+        out += itertools.islice(framer.frames(), take)
+    out += framer.close()
+    assert oracle(data)[0] == out
+
+
 @given(bodies)
 def test_every_frame_is_out_with_its_last_byte(data: bytes) -> None:
     """Byte by byte, after k bytes all frames are out that the first k bytes complete."""
