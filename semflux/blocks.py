@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from semflux.events import (
@@ -63,7 +64,11 @@ _END = {_TEXT: TextEnd.draft_class, _THINKING: ThinkingEnd.draft_class}
 
 
 class Blocks:
-    """The open TEXT or THINKING blocks of a stream. Blocks of both groups are never open together."""
+    """The open TEXT or THINKING blocks of a stream. Blocks of both groups are never open together.
+
+    What follows comes lazily, and what it changes here is changed with the event that tells it: a stream
+    that fails between two of them (strict mode, a bound, an operator downstream) is closed rightly.
+    """
 
     __slots__ = ("_open", "_state", "only")
 
@@ -73,39 +78,46 @@ class Blocks:
         self.only: Block | None = None
         """The open block, where exactly one is open: what nearly every delta belongs to."""
 
-    def start(self, event: Any, group: ChatEventGroup) -> list[Any]:
+    @property
+    def any_open(self) -> bool:
+        """True if a block is open."""
+        return bool(self._open)
+
+    def start(self, event: Any, group: ChatEventGroup) -> Iterator[Any]:
         """A block starts, by the provider's own word."""
         block = self._exact(event, group)
         if block is not None:
             self._state.ledger.repair("duplicate_start", f"a second start of an open {group.lower()} block")
-            return []
-        out = self.leave(group)
+            return
+        yield from self.leave(group)
         self._add(Block(group, event))
-        out.append(event)
-        return out
+        yield event
 
-    def delta(self, event: Any, group: ChatEventGroup) -> list[Any]:
+    def delta(self, event: Any, group: ChatEventGroup) -> Iterable[Any]:
         """A delta comes; it may open its block, and end those of the other group."""
-        out: list[Any] = []
         block = self._match(event, group)
-        if block is None:
-            out = self.leave(group)
-            block = Block(group, event)
-            self._add(block)
-            has_start = self._has(group, "start")
-            if has_start:
-                self._state.ledger.repair("missing_start", f"a {group.lower()} delta without the start of its block")
-            mark = REPAIRED_MARK if has_start else IMPLIED_MARK
-            out.append(_START[group](event.origin, event.item_id, event.index, event.raw_type, mark))
-        else:
-            event.item_id, event.index = block.item_id, block.index
-        text, block.held = hold_surrogate(block.held, event.text)
-        if text:
-            event.text = text
-            out.append(event)
-        return out
+        return self._open_by(event, group) if block is None else self._take(block, event)
 
-    def end(self, event: Any, group: ChatEventGroup) -> list[Any]:
+    def _open_by(self, event: Any, group: ChatEventGroup) -> Iterator[Any]:
+        has_start = self._has(group, "start")
+        if has_start:
+            self._state.ledger.repair("missing_start", f"a {group.lower()} delta without the start of its block")
+        yield from self.leave(group)
+        block = Block(group, event)
+        self._add(block)
+        mark = REPAIRED_MARK if has_start else IMPLIED_MARK
+        yield _START[group](event.origin, event.item_id, event.index, event.raw_type, mark)
+        yield from self._take(block, event)
+
+    def _take(self, block: Block, event: Any) -> Iterable[Any]:
+        event.item_id, event.index = block.item_id, block.index
+        text, block.held = hold_surrogate(block.held, event.text)
+        if not text:
+            return ()
+        event.text = text
+        return (event,)
+
+    def end(self, event: Any, group: ChatEventGroup) -> Iterator[Any]:
         """A block ends, by the provider's own word."""
         block = self._match(event, group)
         if block is None and event.item_id is None and event.index is None:
@@ -113,33 +125,26 @@ class Blocks:
             block = next((b for b in self._open if b.group is group), None)
         if block is None:
             self._state.ledger.repair("stray_end", f"the end of a {group.lower()} block that is not open")
-            return []
+            return
         event.item_id, event.index = block.item_id, block.index
-        return [*self._remove(block), event]
+        yield from self._remove(block)
+        yield event
 
-    def leave(self, group: ChatEventGroup | None, *, failing: bool = False) -> list[Any]:
+    def leave(self, group: ChatEventGroup | None, *, failing: bool = False) -> Iterator[Any]:
         """The ends of all open blocks outside *group*; of all when it is None."""
-        out: list[Any] = []
         for block in [b for b in self._open if b.group is not group]:
-            out += self._remove(block)
-            has_end = self._has(block.group, "end")
-            if failing:
-                mark = CLOSING_MARK
-            elif has_end:
-                mark = REPAIRED_MARK
-            else:
-                mark = IMPLIED_MARK
-            out.append(_END[block.group](block.origin, block.item_id, block.index, block.raw_type, mark))
-            if has_end and not failing:
+            mark = CLOSING_MARK if failing else IMPLIED_MARK
+            if not failing and self._has(block.group, "end"):
                 self._state.ledger.repair("missing_end", f"a {block.group.lower()} block without an end")
-        return out
+                mark = REPAIRED_MARK
+            yield from self._remove(block)
+            yield _END[block.group](block.origin, block.item_id, block.index, block.raw_type, mark)
 
-    def yield_to_tool(self) -> list[Any]:
+    def yield_to_tool(self, *, failing: bool = False) -> Iterable[Any]:
         """The ends that a starting call implies: in a format whose blocks have no ends of their own."""
-        out: list[Any] = []
         if self._open and not self._has(self._open[0].group, "end"):
-            out = self.leave(None)
-        return out
+            return self.leave(None, failing=failing)
+        return ()
 
     def _has(self, group: ChatEventGroup, boundary: str) -> bool:
         boundaries = self._state.boundaries
@@ -178,13 +183,13 @@ class Blocks:
         self._open.append(block)
         self.only = block if len(self._open) == 1 else None
 
-    def _remove(self, block: Block) -> list[Any]:
+    def _remove(self, block: Block) -> Iterator[Any]:
         """Forget *block*; gives the delta for half a pair that never got its other half."""
+        if block.held:
+            block.held = ""
+            yield _DELTA[block.group](REPLACEMENT, block.origin, block.item_id, block.index, block.raw_type)
         self._open.remove(block)
         self.only = self._open[0] if len(self._open) == 1 else None
-        if not block.held:
-            return []
-        return [_DELTA[block.group](REPLACEMENT, block.origin, block.item_id, block.index, block.raw_type)]
 
 
 __all__ = ("CLOSING_MARK", "IMPLIED_MARK", "REPAIRED_MARK", "REPLACEMENT", "Block", "Blocks", "hold_surrogate")

@@ -7,6 +7,7 @@ sent again is the same one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from semflux.blocks import (
@@ -17,7 +18,7 @@ from semflux.blocks import (
     Blocks,
     hold_surrogate,
 )
-from semflux.errors import BadFrameError
+from semflux.errors import BadFrameError, ToolArgumentsError
 from semflux.events import ToolCallArgsDelta, ToolCallEnd, ToolCallStart
 from semflux.frozen import EMPTY, FrozenDict
 from semflux.state import RunState
@@ -44,6 +45,7 @@ class Call:
         "kept",
         "made_up",
         "name",
+        "ordinal",
         "origin",
         "raw_type",
         "sent_id",
@@ -51,7 +53,9 @@ class Call:
         "started",
     )
 
-    def __init__(self, event: Any, sent_id: str | None, name: str | None) -> None:
+    def __init__(self, event: Any, sent_id: str | None, name: str | None, ordinal: int) -> None:
+        self.ordinal = ordinal
+        """Its place among the calls of its step, from 0."""
         self.sent_id = sent_id
         """The id that the provider sent; None until it does."""
         self.id = sent_id or ""
@@ -89,7 +93,7 @@ class Call:
 
 
 class Calls:
-    """The open calls of a stream, oldest first."""
+    """The open calls of a stream, oldest first. What follows comes lazily, as in `Blocks`."""
 
     __slots__ = ("_blocks", "_by_index", "_count", "_ended", "_ids", "_open", "_state", "_step")
 
@@ -111,18 +115,23 @@ class Calls:
         self._step = step
         self._count = 0
 
+    @property
+    def any_open(self) -> bool:
+        """True if a call is open."""
+        return bool(self._open)
+
     # What comes in
 
-    def start(self, event: Any) -> list[Any]:
+    def start(self, event: Any) -> Iterator[Any]:
         """A call starts, by the provider's own word."""
-        sent = event.tool_call_id or None
-        if sent is not None and any(call.sent_id == sent and call.index == event.index for call in self._open):
+        sent, name = event.tool_call_id or None, event.name or None
+        known = sent is not None and any(call.sent_id == sent for call in self._open)
+        if sent is not None and known and self._find_by_id(event, sent, name) is not None:
             self._state.ledger.repair("duplicate_start", "a second start of an open tool call")
-            return []
-        call = self._new(event, sent, event.name or None)
-        return self._begin(call, event)
+            return
+        yield from self._begin(self._new(event, sent, name), event)
 
-    def fragment(self, event: Any) -> list[Any]:
+    def fragment(self, event: Any) -> Iterable[Any]:
         """A fragment comes: of the arguments, of the identity, or of both."""
         call = self._by_index.get(event.index)
         text = event.text
@@ -141,36 +150,44 @@ class Calls:
             call.size += len(text)
             event.tool_call_id = call.id
             event.name = call.name
-            return [event] if text else []
+            return (event,) if text else ()
         sent, name = event.tool_call_id or None, event.name or None
         call = self._find(event, sent, name)
-        out: list[Any] = []
         if call is None:
-            if self._state.boundaries.tool_start:
-                self._state.ledger.repair("missing_start", "a fragment of arguments without the start of its call")
-            call = self._new(event, sent, name)
-        else:
-            if call.sent_id is None and sent is not None:
-                call.sent_id = sent
-                if not call.started:
-                    call.id = sent
-            if call.name is None:
-                call.name = name
-        text = event.text
+            return self._open_by(event, sent, name)
+        if call.sent_id is None and sent is not None:
+            call.sent_id = sent
+            if not call.started:
+                call.id = sent
+        if call.name is None:
+            call.name = name
         if len(text) == call.size and text and self._repeats(call, text):
             self._state.ledger.repair("repeated_arguments", "the whole arguments of a call sent once more")
             text = ""
         if not call.started and call.name is not None:
-            out += self._begin(call, None)
-        if text:
-            out += self._deliver(call, event, text)
-        return out
+            return self._begin_with(call, event, text)
+        return self._deliver(call, event, text)
 
-    def end(self, event: Any) -> list[Any]:
+    def _open_by(self, event: Any, sent: str | None, name: str | None) -> Iterator[Any]:
+        if self._state.boundaries.tool_start:
+            self._state.ledger.repair("missing_start", "a fragment of arguments without the start of its call")
+        call = self._new(event, sent, name)
+        if name is None:
+            yield from self._deliver(call, event, event.text)
+        else:
+            yield from self._begin_with(call, event, event.text)
+
+    def _begin_with(self, call: Call, event: Any, text: str) -> Iterator[Any]:
+        yield from self._begin(call, None)
+        yield from self._deliver(call, event, text)
+
+    def end(self, event: Any) -> Iterator[Any]:
         """A call ends, by the provider's own word."""
         sent = event.tool_call_id or None
-        call = self._find(event, sent, None) if self._identified(event) or len(self._open) == 1 else None
-        if call is None and sent is not None and sent not in self._ended and self._open:
+        identified = self._identified(event)
+        call = self._find(event, sent, None) if identified else None
+        unknown = not identified or (sent is not None and sent not in self._ended)
+        if call is None and unknown and self._open:
             self._state.ledger.repair("relabelled", "the end of an unknown tool call")
             call = self._open[0]
         if call is None and sent is not None and sent not in self._ended:
@@ -178,19 +195,17 @@ class Calls:
             call = self._new(event, sent, event.name or None)
         if call is None:
             self._state.ledger.repair("stray_end", "the end of a tool call that is not open")
-            return []
-        return self._finish(call, event.attributes, event.raw_type)
+            return
+        yield from self._finish(call, event.attributes, event.raw_type)
 
-    def close(self, *, failing: bool = False) -> list[Any]:
+    def close(self, *, failing: bool = False) -> Iterator[Any]:
         """The ends of all open calls."""
-        out: list[Any] = []
-        missing = self._state.boundaries.tool_end
         for call in list(self._open):
-            mark = CLOSING_MARK if failing else REPAIRED_MARK if missing else IMPLIED_MARK
-            out += self._finish(call, mark, call.raw_type)
-            if missing and not failing:
+            mark = CLOSING_MARK if failing else IMPLIED_MARK
+            if not failing and self._state.boundaries.tool_end:
                 self._state.ledger.repair("missing_end", "a tool call without an end")
-        return out
+                mark = REPAIRED_MARK
+            yield from self._finish(call, mark, call.raw_type, failing=failing)
 
     # Identity
 
@@ -213,7 +228,11 @@ class Calls:
                     return None if self._is_next(call, event.text if name else "", name) else call
         if name is not None or not self._open:
             return None
-        unplaced = [call for call in self._open if index is None or call.index is None]
+        unplaced = [
+            call
+            for call in self._open
+            if (index is None or call.index is None) and (item_id is None or call.item_id is None)
+        ]
         if not unplaced:
             return None
         if item_id is None and index is None:
@@ -259,7 +278,11 @@ class Calls:
     # What goes out
 
     def _new(self, event: Any, sent: str | None, name: str | None) -> Call:
-        call = Call(event, sent, name)
+        bound = self._state.limits.max_tool_calls
+        if self._count >= bound:
+            # Refused before anything shows it, so that nothing of it needs an end.
+            raise ToolArgumentsError(f"the answer has more than {bound} tool calls", kind="count", phase="stream")
+        call = Call(event, sent, name, self._count)
         self._count += 1
         if sent is not None and (sent in self._ended or sent in self._ids or any(c.sent_id == sent for c in self._open)):
             self._state.ledger.repair("repeated_id", "the id of another tool call")
@@ -270,19 +293,19 @@ class Calls:
         return call
 
     def _make_up(self, call: Call) -> None:
-        call.id = f"call_{self._step}_{self._count - 1}"
+        call.id = f"call_{self._step}_{call.ordinal}"
         while call.id in self._ids:
             call.id += "_"
         call.made_up = True
 
-    def _begin(self, call: Call, event: Any | None) -> list[Any]:
+    def _begin(self, call: Call, event: Any | None, *, failing: bool = False) -> Iterator[Any]:
         """The start of *call*, by its own event or a made one; and what waited for it."""
-        out = self._blocks.yield_to_tool()
-        call.started = True
         if not call.id:
-            self._make_up(call)
-            if self._state.boundaries.tool_ids:
+            if self._state.boundaries.tool_ids and not failing and not call.attributes.get("implied"):
                 self._state.ledger.repair("made_up_id", "a tool call without an id")
+            self._make_up(call)
+        yield from self._blocks.yield_to_tool(failing=failing)
+        call.started = True
         self._ids.add(call.id)
         if event is None:
             mark = REPAIRED_MARK if self._state.boundaries.tool_start else IMPLIED_MARK
@@ -291,42 +314,42 @@ class Calls:
         event.tool_call_id, event.name = call.id, call.name
         if call.made_up:
             event.attributes = FrozenDict({**event.attributes, "made_up_id": True})
-        out.append(event)
+        yield event
         if call.kept:
             text = "".join(call.kept)
             call.kept = []
-            out.append(
-                _ARGS(text, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
-            )
-        return out
+            yield _ARGS(text, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
 
-    def _deliver(self, call: Call, event: Any, text: str) -> list[Any]:
+    def _deliver(self, call: Call, event: Any, text: str) -> Iterable[Any]:
+        if not text:
+            return ()
         text, call.held = hold_surrogate(call.held, text)
         if not text:
-            return []
+            return ()
         call.fragments.append(text)
         call.size += len(text)
         if not call.started:
             call.kept.append(text)
-            return []
+            return ()
         event.text = text
         event.tool_call_id, event.name = call.id, call.name
         event.item_id, event.index = call.item_id, call.index
-        return [event]
+        return (event,)
 
-    def _finish(self, call: Call, attributes: FrozenDict[str, Any], raw_type: str | None) -> list[Any]:
-        out: list[Any] = [] if call.started else self._begin(call, None)
+    def _finish(
+        self, call: Call, attributes: FrozenDict[str, Any], raw_type: str | None, *, failing: bool = False
+    ) -> Iterator[Any]:
+        if not call.started:
+            yield from self._begin(call, None, failing=failing)
         if call.held:
-            out.append(
-                _ARGS(REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
-            )
-        out.append(_END(call.id, call.name, None, call.origin, call.item_id, call.index, raw_type, attributes))
+            call.held = ""
+            yield _ARGS(REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
         self._open.remove(call)
         if self._by_index.get(call.index) is call:
             del self._by_index[call.index]
         if call.sent_id is not None:
             self._ended.add(call.sent_id)
-        return out
+        yield _END(call.id, call.name, None, call.origin, call.item_id, call.index, raw_type, attributes)
 
 
 __all__ = ("Call", "Calls")

@@ -20,6 +20,7 @@ from semflux.wire.json import decode as decode_json
 
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
+_HEAD = 4096  # bytes in which the first one that is not blank is looked for
 
 
 class Decoder:
@@ -77,8 +78,8 @@ class Decoder:
         if self._head is not None:
             # An object where a stream should be: no line of an event stream starts like this.
             head = self._head + data
-            start = head.removeprefix(_BOM).lstrip(_BLANK)[:1] if not _BOM.startswith(head) else b""
-            if not start and len(head) < 4096:
+            start = head[:_HEAD].removeprefix(_BOM).lstrip(_BLANK)[:1] if not _BOM.startswith(head) else b""
+            if not start and len(head) < _HEAD:
                 self._head = head
                 return
             self._head = None
@@ -146,12 +147,17 @@ class Decoder:
         if self._json is not None:
             yield from self._whole(b"".join(self._json))
             return
-        for event, data, _ in self._framer.close():
-            if self._acceptable(data):
-                try:
-                    yield from self.parser.decode(event, data)
-                except BadFrameError as error:
-                    self._bad_frame(error)
+        try:
+            for event, data, _ in self._framer.close():
+                if self._acceptable(data):
+                    try:
+                        yield from self.parser.decode(event, data)
+                    except BadFrameError as error:
+                        self._bad_frame(error)
+        except FrameTooLargeError:
+            if not self.finished:
+                raise
+            self._state.ledger.note("bad_frame_after_finish")
         if not self.finished:
             yield from self.flush()
             raise self._truncated()
@@ -169,7 +175,7 @@ class Decoder:
         if data.strip() == self.dialect.end_marker:
             return True
         try:
-            decode_json(data)
+            decode_json(data, self._state.limits)
         except BadFrameError:
             self._state.ledger.note("cut_frame")
             return False

@@ -6,6 +6,7 @@ quadratic.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +53,8 @@ from semflux.messages import (
 from semflux.response import ChatResponse, CitedSource, FinishReason, MediaBlock, RepairReport, StepResponse
 from semflux.usage import Pricer, Usage
 from semflux.wire.json import decode as decode_json
-from semflux.wire.limits import Limits
+from semflux.wire.json import encode as encode_json
+from semflux.wire.limits import DEFAULT_LIMITS, Limits
 
 
 def complete_call(
@@ -69,7 +71,9 @@ def complete_call(
     if not text:
         return ToolCall(id=call_id, name=name, arguments=EMPTY)
     try:
-        arguments = decode_json(text, limits) if limits else decode_json(text)
+        arguments = decode_json(text, limits or DEFAULT_LIMITS)
+        if "\\ud" in text.lower():
+            arguments = decode_json(encode_json(arguments))  # an escaped half of a pair becomes U+FFFD
     except BadFrameError as error:
         return ToolCall(id=call_id, name=name, arguments_json=text, arguments_error=str(error))
     if arguments is None:
@@ -140,7 +144,7 @@ class Fold:
     ) -> None:
         self.response_id = response_id
         self.limits = limits or Limits()
-        self._max_text = self.limits.max_text_chars
+        self._bound()
         self.steps: list[StepResponse] = []
         """The steps that are over."""
         self.content_seen = False
@@ -195,6 +199,17 @@ class Fold:
         if arm is not None:
             arm(self, event)
 
+    def _bound(self) -> None:
+        limits = self.limits
+        self._max_text = limits.max_text_chars
+        self._max_thinking = limits.max_thinking_chars
+        self._max_args = limits.max_tool_args_chars
+        self._max_calls = limits.max_tool_calls
+
+    def release(self) -> None:
+        """Hold this step to no bound any more: it has failed, and what is open only ends."""
+        self._max_text = self._max_thinking = self._max_args = self._max_calls = sys.maxsize
+
     def lane(self, event: TextDelta | ThinkingDelta) -> Callable[[str], None] | None:
         """A short way for more of the block of *event*, which was just added; valid until any other event
         is. None if there is none."""
@@ -202,7 +217,7 @@ class Fold:
         if event.group is ChatEventGroup.TEXT:
             piece, texts, bound, what = step.text_piece, step.text, self._max_text, "text"
         else:
-            piece, texts, bound, what = step.thinking_piece, step.thinking, self.limits.max_thinking_chars, "thinking"
+            piece, texts, bound, what = step.thinking_piece, step.thinking, self._max_thinking, "thinking"
         if piece is None or event.attributes:
             return None
         to_step, to_piece = texts.append, piece.texts.append
@@ -225,6 +240,7 @@ class Fold:
         self._step = _Step(event.step)
         self._open = True
         self.content_seen = False
+        self._bound()
 
     def _meet(self, event: Any) -> _Step:
         """The current step; it opens with its first event where no STEP_START came."""
@@ -259,8 +275,8 @@ class Fold:
         step = self._step
         text = event.text
         step.sizes["thinking"] += len(text)
-        if step.sizes["thinking"] > self.limits.max_thinking_chars:
-            raise _too_large("thinking", self.limits.max_thinking_chars)
+        if step.sizes["thinking"] > self._max_thinking:
+            raise _too_large("thinking", self._max_thinking)
         piece = step.thinking_piece
         if piece is None or piece.index != event.index or piece.item_id != event.item_id:
             self._meet(event)
@@ -296,9 +312,9 @@ class Fold:
         call_id = event.tool_call_id or ""
         entry = step.calls.get(call_id)
         if entry is None:
-            if len(step.calls) >= self.limits.max_tool_calls:
+            if len(step.calls) >= self._max_calls:
                 raise ToolArgumentsError(
-                    f"the answer has more than {self.limits.max_tool_calls} tool calls", kind="count", phase="stream"
+                    f"the answer has more than {self._max_calls} tool calls", kind="count", phase="stream"
                 )
             entry = step.calls[call_id] = _Call(
                 call_id, event.name or "", event.attributes.get("kind") == "custom"
@@ -309,9 +325,9 @@ class Fold:
     def _args(self, event: ToolCallArgsDelta) -> None:
         entry = self._step.calls.get(event.tool_call_id or "") or self._call_entry(event)
         entry.size += len(event.text)
-        if entry.size > self.limits.max_tool_args_chars:
+        if entry.size > self._max_args:
             raise ToolArgumentsError(
-                f"the arguments of a call passed the bound of {self.limits.max_tool_args_chars} characters",
+                f"the arguments of a call passed the bound of {self._max_args} characters",
                 kind="size",
                 phase="stream",
             )

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import attrs
 
-from semflux.frozen import EMPTY, clip, clip_url, freeze, thaw
+from semflux.frozen import EMPTY, FrozenDict, clip, clip_url, freeze, thaw
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """Who says a message."""
@@ -210,7 +210,7 @@ class Message:
     """Who says it."""
     parts: tuple[Part, ...] = attrs.field(converter=_parts, default=())
     """Its content in order; a plain string stands for one `TextPart`."""
-    attributes: Any = attrs.field(default=EMPTY, converter=freeze, kw_only=True, repr=False)
+    attributes: FrozenDict[str, Any] = attrs.field(default=EMPTY, converter=freeze, kw_only=True, repr=False)
     """Notes of the caller's own, never sent."""
 
     @classmethod

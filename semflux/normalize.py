@@ -7,7 +7,7 @@ a provider should have sent (*repairs*, counted, and fatal in strict mode).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from semflux.blocks import CLOSING_MARK, IMPLIED_MARK, REPAIRED_MARK, REPLACEMENT, Blocks, hold_surrogate
@@ -20,6 +20,7 @@ from semflux.events import (
     ChatEventType,
     Error,
     RefusalDelta,
+    ServerToolArgsDelta,
     ServerToolResult,
     ServerToolStart,
     StepEnd,
@@ -60,12 +61,13 @@ def as_semflux_error(error: BaseException) -> SemfluxError:
 
 
 class _Server:
-    __slots__ = ("event", "index", "item_id")
+    __slots__ = ("event", "held", "index", "item_id")
 
     def __init__(self, event: Any) -> None:
         self.item_id: str | None = event.item_id
         self.index: int | None = event.index
         self.event = event
+        self.held = ""
 
 
 class Normalizer(Stage[Any, AnyChatEvent]):
@@ -139,7 +141,7 @@ class Normalizer(Stage[Any, AnyChatEvent]):
             ):
                 return (item,)
         if self._ended:
-            self._state.ledger.note("after_terminal")
+            self._state.ledger.count("after_terminal")
             return ()
         arm = self._arms.get(type(item))
         if arm is None:
@@ -226,113 +228,118 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         event.item_id = start.item_id
         return start
 
-    def _server_args(self, event: Any) -> Iterable[Any]:
-        server = self._server(event)
-        if server is None:
-            return (self._made_server_start(event), event)
-        event.item_id = server.item_id
-        event.sub_type = event.sub_type or server.event.sub_type
-        return (event,)
+    def _server_args(self, event: Any) -> Iterator[Any]:
+        yield from self._server_known(event)
+        server = self._servers[event.item_id]
+        event.text, server.held = hold_surrogate(server.held, event.text)
+        if event.text:
+            yield event
 
-    def _server_result(self, event: Any) -> Iterable[Any]:
+    def _server_result(self, event: Any) -> Iterator[Any]:
+        yield from self._server_known(event)
+        yield from self._server_rest(self._servers[event.item_id])
+        del self._servers[event.item_id]
+        yield event
+
+    def _server_rest(self, server: _Server) -> Iterator[Any]:
+        """The delta for half a pair that never got its other half."""
+        if server.held:
+            server.held = ""
+            start = server.event
+            yield ServerToolArgsDelta.draft_class(
+                REPLACEMENT, start.sub_type, start.origin, server.item_id, server.index, start.raw_type
+            )
+
+    def _server_known(self, event: Any) -> Iterator[Any]:
+        """Say in *event* which server tool it is of; the start of one that never started."""
         server = self._server(event)
-        out: list[Any] = []
         if server is None:
-            out.append(self._made_server_start(event))
+            yield self._made_server_start(event)
         else:
             event.item_id = server.item_id
             event.sub_type = event.sub_type or server.event.sub_type
-        del self._servers[event.item_id]
-        out.append(event)
-        return out
 
-    def _close_servers(self, *, failing: bool) -> list[Any]:
-        out: list[Any] = []
-        for server in self._servers.values():
-            paired = self._state.boundaries.server_pairs
-            mark = CLOSING_MARK if failing else REPAIRED_MARK if paired else IMPLIED_MARK
-            event = server.event
-            out.append(
-                ServerToolResult.draft_class(
-                    event.sub_type,
-                    None,
-                    (),
-                    False,
-                    None,
-                    event.origin,
-                    event.item_id,
-                    event.index,
-                    event.raw_type,
-                    mark,
-                )
-            )
-            if paired and not failing:
+    def _close_servers(self, *, failing: bool) -> Iterator[Any]:
+        for key, server in list(self._servers.items()):
+            mark = CLOSING_MARK if failing else IMPLIED_MARK
+            if not failing and self._state.boundaries.server_pairs:
                 self._state.ledger.repair("missing_result", "a server tool without a result")
-        self._servers.clear()
-        return out
+                mark = REPAIRED_MARK
+            yield from self._server_rest(server)
+            del self._servers[key]
+            event = server.event
+            yield ServerToolResult.draft_class(
+                event.sub_type,
+                None,
+                (),
+                False,
+                None,
+                event.origin,
+                event.item_id,
+                event.index,
+                event.raw_type,
+                mark,
+            )
 
-    # Steps and ends
+    # Steps and ends. They come lazily, as in `Blocks`.
 
-    def _seal(self, seal: Seal) -> list[Any]:
-        out = self._blocks.leave(None) + self._calls.close()
+    def _seal(self, seal: Seal) -> Iterator[Any]:
+        return self._end_blocks(failing=False)
+
+    def _end_blocks(self, *, failing: bool) -> Iterator[Any]:
+        yield from self._blocks.leave(None, failing=failing)
+        yield from self._calls.close(failing=failing)
         if self._refusal:
             self._refusal = ""
-            out.append(RefusalDelta.draft_class(REPLACEMENT, self._state.origin))
-        return out
+            yield RefusalDelta.draft_class(REPLACEMENT, self._state.origin)
 
-    def _close(self, *, failing: bool = False) -> list[Any]:
+    def _end_content(self, *, failing: bool) -> Iterator[Any]:
+        yield from self._end_blocks(failing=failing)
+        yield from self._close_servers(failing=failing)
+
+    def _close(self, *, failing: bool = False) -> Iterator[Any]:
         """Ends of everything that is open, the step included."""
-        out = self._blocks.leave(None, failing=failing) + self._calls.close(failing=failing)
-        if self._refusal:
-            self._refusal = ""
-            out.append(RefusalDelta.draft_class(REPLACEMENT, self._state.origin))
-        out += self._close_servers(failing=failing)
+        yield from self._end_content(failing=failing)
         if self._step_open:
             self._step_open = False
             mark = CLOSING_MARK if failing else EMPTY
-            out.append(
-                StepEnd.draft_class(None, None, None, None, self._state.origin, attributes=mark)
-            )
-        return out
+            yield StepEnd.draft_class(None, None, None, None, self._state.origin, attributes=mark)
 
-    def _begin_step(self, event: Any) -> Iterable[Any]:
-        out: list[Any] = []
+    def _begin_step(self, event: Any) -> Iterator[Any]:
         if self._step_open:
             self._state.ledger.repair("duplicate_start", "a step that starts inside a step")
             if event.origin.step == self._state.origin.step:
-                return ()
-            out = self._close()
+                return
+            yield from self._close()
         self._step_open = True
         self._state.origin = event.origin
         self._server_count = 0
         self._calls.begin_step(event.origin.step)
-        out.append(event)
-        return out
+        yield event
 
-    def _end_step(self, event: Any) -> Iterable[Any]:
-        if not self._step_open:
+    def _end_step(self, event: Any) -> Iterator[Any]:
+        if not self._step_open and not self._blocks.any_open and not self._calls.any_open:
+            # With content open, the step is one whose start nobody sent: streams made by hand have none.
             self._state.ledger.repair("stray_end", "the end of a step that is not open")
-            return ()
+            return
+        yield from self._end_content(failing=bool(event.attributes.get("partial")))
         self._step_open = False
-        partial = bool(event.attributes.get("partial"))
-        out = self._close(failing=partial)
         self._state.origin = event.origin
-        out.append(event)
-        return out
+        yield event
 
-    def _end_response(self, event: Any) -> Iterable[Any]:
+    def _end_response(self, event: Any) -> Iterator[Any]:
         if self._step_open:
             self._state.ledger.repair("missing_end", "a step without an end")
-        out = self._close()
+        yield from self._close()
         self._ended = True
-        out.append(event)
-        return out
+        yield event
 
-    def _abort(self, event: Any) -> Iterable[Any]:
-        out = self._close(failing=True)
+    def _abort(self, event: Any) -> Iterator[Any]:
+        # What is only being ended must not run into a bound once more.
+        self._state.fold.release()
+        yield from self._close(failing=True)
         self._ended = True
-        out.append(event)
-        return out
+        yield event
 
     _error = _abort
 

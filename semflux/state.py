@@ -63,12 +63,16 @@ class RepairLedger:
         Raises:
             RepairError: in strict mode.
         """
-        self.repairs[kind] = self.repairs.get(kind, 0) + 1
-        self._report = None
+        self.count(kind)
         if self.strict:
             raise RepairError(
                 f"the provider departed from its own format: {what}; strict mode does not mend it", kind=kind
             )
+
+    def count(self, kind: str) -> None:
+        """Count a repair where it is too late to fail: after the end of the stream."""
+        self.repairs[kind] = self.repairs.get(kind, 0) + 1
+        self._report = None
 
     def note(self, kind: str, count: int = 1) -> None:
         """Count something that is no departure."""
@@ -118,6 +122,20 @@ class RunState:
         """Seconds since 1970."""
         self.fold = Fold(self.response_id, self.limits, self.ledger.report, pricer)
         """What the events came to so far."""
+
+    def configure(
+        self,
+        *,
+        ledger: RepairLedger | None = None,
+        limits: Limits | None = None,
+        pricer: Pricer | None = None,
+        time: Callable[[], float] | None = None,
+    ) -> None:
+        """Settings of the source, before its first event; what is None stays as it is."""
+        self.ledger = ledger or self.ledger
+        self.limits = limits or self.limits
+        self.time = time or self.time
+        self.fold = Fold(self.response_id, self.limits, self.ledger.report, pricer)
 
 
 __all__ = ("IMPLIED", "Boundaries", "RepairLedger", "RunState", "new_response_id")

@@ -32,7 +32,7 @@ class Terminator(Stage[AnyChatEvent, AnyChatEvent]):
     def stamp(self, event: Any) -> Any:
         """The event as it is delivered; None once the stream is over."""
         if self.ended:
-            self._state.ledger.note("after_terminal")
+            self._state.ledger.count("after_terminal")
             return None
         if not event.is_draft:
             event = thaw_event(event)

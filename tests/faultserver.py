@@ -156,7 +156,7 @@ class FaultServer:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         self._closing = True
         self._server.close()
         for seen in self.seen:

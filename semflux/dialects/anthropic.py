@@ -25,10 +25,11 @@ from semflux.dialects.anthropic_parts import (
 from semflux.dialects.base import Dialect, Out, Parser, ParserOptions, int_of, require, text_of, whole_object
 from semflux.errors import BadFrameError, ProviderError
 from semflux.events import ChatEventType, TextDelta, ThinkingDelta, ToolCallArgsDelta
-from semflux.frozen import EMPTY, FrozenDict
-from semflux.http_errors import error_from_object
+from semflux.frozen import EMPTY, FrozenDict, freeze
+from semflux.http_errors import error_from_code, error_from_object
 from semflux.state import Boundaries
-from semflux.wire.json import TypedDecoder, decode
+from semflux.wire.json import TypedDecoder, decode, encode
+from semflux.wire.limits import DEFAULT_LIMITS
 
 T = ChatEventType
 
@@ -74,6 +75,13 @@ class _Block:
         """The delta that it normally gets; None when a delta must be looked at."""
 
 
+    @property
+    def is_unmodelled(self) -> bool:
+        """True if nothing but RAW tells of it, and of the block as a whole only its end."""
+        return not self.kind.endswith(("_tool_use", "_tool_result")) and self.kind not in _MODELLED
+
+
+_MODELLED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 _FAST: dict[str, type[Any]] = {"text": _TextDelta, "thinking": _ThinkingDelta, "tool_use": _InputDelta}
 
 
@@ -82,6 +90,8 @@ class AnthropicParser(Parser):
 
     def __init__(self, out: Out, options: ParserOptions) -> None:
         super().__init__(out, options)
+        limits = out.state.limits
+        self._typed = _typed if limits == DEFAULT_LIMITS else TypedDecoder(_Frame, limits).decode
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, Any] = {}
         self._message_id: str | None = None
@@ -117,7 +127,7 @@ class AnthropicParser(Parser):
 
     def decode(self, event: str | None, data: bytes) -> Iterable[Any]:
         if event == _DELTA or event is None:
-            frame = _typed(data)
+            frame = self._typed(data)
             if frame is not None:
                 index = frame.index
                 block = self._blocks.get(index)
@@ -143,12 +153,20 @@ class AnthropicParser(Parser):
         if not text:
             self.out.note("empty_frame")
             return
-        frame = decode(text)
+        try:
+            frame = decode(text, self.out.state.limits)
+        except BadFrameError:
+            if event == "error":
+                message = text.decode("utf-8", "replace")
+                raise error_from_code(None, message, provider=self._provider) from None
+            raise
         if not isinstance(frame, dict):
+            if event == "error":
+                raise error_from_object(frame, provider=self._provider)
             raise BadFrameError("a frame is JSON, but no object", kind="shape")
         kind = text_of(frame.get("type")) or event or ""
         self.out.raw_type = kind or None
-        if not kind and isinstance(frame.get("error"), dict):
+        if not kind and frame.get("error"):
             kind = "error"
         read = self._frames.get(kind)
         if read is None:
@@ -157,7 +175,7 @@ class AnthropicParser(Parser):
             yield from read(frame)
 
     def decode_whole(self, data: bytes) -> Iterable[Any]:
-        answer = whole_object(decode(data))
+        answer = whole_object(decode(data, self.out.state.limits))
         if answer.get("type") == "error" or answer.get("error"):
             raise error_from_object(answer, provider=self._provider)
         if not isinstance(answer.get("content"), list):
@@ -173,7 +191,7 @@ class AnthropicParser(Parser):
     def _message_start(self, frame: dict[str, Any]) -> Iterator[Any]:
         message = require(frame.get("message"), dict, "message") or {}
         message_id = text_of(message.get("id")) or None
-        if self._latest >= -1 and self._message_id is not None and message_id is not None:
+        if self._message_id is not None and message_id is not None:
             if message_id != self._message_id:
                 raise BadFrameError("a second message starts inside the first", kind="shape")
             self.out.repair("duplicate_start", "a second start of the same message")
@@ -222,7 +240,10 @@ class AnthropicParser(Parser):
     def _message_stop(self, frame: dict[str, Any]) -> Iterator[Any]:
         for index in list(self._blocks):
             # Their stops never came; the normalizer ends them, and counts it.
+            block = self._blocks[index]
             yield from self._leave(index)
+            if block.is_unmodelled:
+                yield self.out.raw({"index": index, "content_block": block.raw}, index, block=block.raw)
         reason = self._reason
         yield self.out.finish("stop" if reason is None else FINISH_REASONS.get(reason, "other"), reason)
         self.ended = True
@@ -286,7 +307,7 @@ class AnthropicParser(Parser):
         if text_of(block.raw.get("thinking")):
             yield self.out.thinking(block.raw["thinking"], index)
         if text_of(block.raw.get("signature")):
-            yield self.out.event(T.THINKING_SIGNATURE, block.raw["signature"], index=index)
+            yield self.out.event(T.THINKING_SIGNATURE, text_of(block.raw["signature"]), index=index)
 
     def _redacted(self, block: _Block, index: int) -> Iterator[Any]:
         yield self.out.event(T.THINKING_REDACTED, text_of(block.raw.get("data")), index=index)
@@ -307,7 +328,7 @@ class AnthropicParser(Parser):
             server_tool(block.kind, name),
             name,
             None,
-            block.raw,
+            freeze(block.raw),
             item_id=block.tool_id,
             index=index,
             attributes=FrozenDict(args_key="input"),
@@ -321,7 +342,7 @@ class AnthropicParser(Parser):
             text,
             results,
             is_error,
-            raw,
+            freeze(raw),
             item_id=text_of(raw.get("tool_use_id")) or None,
             index=index,
         )
@@ -355,7 +376,7 @@ class AnthropicParser(Parser):
         if block is not None and block.kind != "thinking":
             yield self.out.raw({"delta": delta}, index)
         elif signature:
-            yield self.out.event(T.THINKING_SIGNATURE, signature, index=index)
+            yield self.out.event(T.THINKING_SIGNATURE, text_of(signature), index=index)
 
     def _citations_delta(self, delta: dict[str, Any], index: int, block: _Block | None) -> Iterator[Any]:
         citation = require(delta.get("citation"), dict, "the citation of a delta")
@@ -408,7 +429,7 @@ class AnthropicParser(Parser):
             yield self.out.thinking_end(index)
         elif block.kind == "tool_use":
             yield self.out.tool_end(index=index)
-        elif not block.kind.endswith(("_tool_use", "_tool_result", "redacted_thinking")):
+        elif block.is_unmodelled:
             yield self.out.raw(frame, index, block=block.raw)
 
     def finish(self) -> Iterator[Any]:
@@ -419,7 +440,7 @@ class AnthropicParser(Parser):
 def _input_of(raw: dict[str, Any]) -> str | None:
     """The input in the start of a block, as text; None where it is empty, as it normally is."""
     value = raw.get("input")
-    return msgspec.json.encode(value).decode() if isinstance(value, dict) and value else None
+    return encode(value).decode() if isinstance(value, dict) and value else None
 
 
 def _is_object(text: str) -> bool:

@@ -79,7 +79,7 @@ def result_of(block: dict[str, Any]) -> tuple[str | None, tuple[SearchResult, ..
     is_error = block.get("is_error") is True
     for part in parts:
         if isinstance(part, str) and part:
-            lines.append(part)
+            lines.append(text_of(part))
         elif isinstance(part, dict):
             if part.get("type") == "web_search_result":
                 hits.append(SearchResult(title=text_of(part.get("title")) or None, url=text_of(part.get("url")) or None))
@@ -94,7 +94,8 @@ def _lines(part: dict[str, Any]) -> list[str]:
     for item in inner if isinstance(inner, list) else [inner]:
         if isinstance(item, dict):
             found += _lines(item)
-    for reference in part.get("tool_references") or ():
+    references = part.get("tool_references")
+    for reference in references if isinstance(references, list) else ():
         if isinstance(reference, dict):
             found.append(text_of(reference.get("tool_name")))
     return [line for line in found if line]

@@ -37,6 +37,7 @@ from semflux.normalize import SEAL
 from semflux.response import CitedSource, FinishReason
 from semflux.state import Boundaries, RunState
 from semflux.usage import Usage
+from semflux.wire.json import replace_surrogates
 
 ThinkTags: TypeAlias = Literal["auto", "always", "never"]
 
@@ -74,8 +75,8 @@ class Out:
         if self.identified:
             return
         origin = self.origin
-        known_id = origin.provider_response_id or (provider_response_id if _is_text(provider_response_id) else None)
-        known_model = origin.model or (model if _is_text(model) else None)
+        known_id = origin.provider_response_id or text_of(provider_response_id) or None
+        known_model = origin.model or text_of(model) or None
         self.identified = known_id is not None and known_model is not None
         if known_id != origin.provider_response_id or known_model != origin.model:
             self.origin = Origin(
@@ -179,10 +180,6 @@ class Out:
         self.state.ledger.note(kind)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
-
-
 _TEXT = TextDelta.draft_class
 _TEXT_START = TextStart.draft_class
 _TEXT_END = TextEnd.draft_class
@@ -282,7 +279,12 @@ def whole_object(value: Any) -> dict[str, Any]:
 
 
 def text_of(value: Any) -> str:
-    """*value* if it is a string, else ""."""
+    """*value* if it is a string, without lone surrogates; else "". For ids, names and whole texts."""
+    return replace_surrogates(value) if isinstance(value, str) else ""
+
+
+def string_of(value: Any) -> str:
+    """*value* as it is if it is a string, else "". For pieces, whose surrogates may be half a pair."""
     return value if isinstance(value, str) else ""
 
 
@@ -305,6 +307,7 @@ __all__ = (
     "ThinkTags",
     "int_of",
     "require",
+    "string_of",
     "text_of",
     "whole_object",
 )

@@ -13,7 +13,18 @@ from typing import Any
 
 import msgspec
 
-from semflux.dialects.base import Dialect, Out, Parser, ParserOptions, int_of, require, text_of, whole_object
+from semflux.blocks import IMPLIED_MARK
+from semflux.dialects.base import (
+    Dialect,
+    Out,
+    Parser,
+    ParserOptions,
+    int_of,
+    require,
+    string_of,
+    text_of,
+    whole_object,
+)
 from semflux.dialects.openai_chat_parts import (
     FINISH_REASONS,
     KNOWN_DELTA,
@@ -29,7 +40,8 @@ from semflux.frozen import EMPTY, FrozenDict, freeze
 from semflux.http_errors import error_from_code, error_from_object
 from semflux.response import MediaBlock
 from semflux.state import Boundaries
-from semflux.wire.json import TypedDecoder, decode
+from semflux.wire.json import TypedDecoder, decode, encode
+from semflux.wire.limits import DEFAULT_LIMITS
 
 T = ChatEventType
 _TEXT = TextDelta.draft_class
@@ -90,6 +102,9 @@ class _NamedChunk(_Chunk):
 _named = TypedDecoder(_NamedChunk).decode
 _plain = TypedDecoder(_Chunk).decode
 
+_SAYS = frozenset({"usage", "x_groq", "citations", "moderation", "search_results", "prompt_filter_results"})
+"""What a chunk without choices may be about; any other becomes RAW."""
+
 
 class OpenAIChatParser(Parser):
     """The parser of one step."""
@@ -98,15 +113,24 @@ class OpenAIChatParser(Parser):
         super().__init__(out, options)
         self._think = ThinkSplitter(options.think_tags)
         self._cited: set[Any] = set()
-        self._audio: dict[str, Any] = {}
-        self._snapshot: dict[str, Any] = {}
+        self._last_call: str | None = None
+        """The id of the call that the latest fragment was of, where it had one."""
+        self._logprobs: list[Any] = []
+        """Log-probabilities of tokens whose text has not come out yet."""
+        self._whole = False
+        limits = out.state.limits
+        if limits == DEFAULT_LIMITS:
+            self._plain, self._named = _plain, _named
+        else:
+            self._plain = TypedDecoder(_Chunk, limits).decode
+            self._named = TypedDecoder(_NamedChunk, limits).decode
 
     def decode(self, event: str | None, data: bytes) -> Iterable[Any]:
         out = self.out
         if event is None:
             chunk: _Chunk | None
             if out.identified:
-                chunk = _plain(data)
+                chunk = self._plain(data)
             else:
                 chunk = self._identify(data)
             if chunk is not None:
@@ -123,11 +147,11 @@ class OpenAIChatParser(Parser):
         return self._decode_any(event, data)
 
     def _identify(self, data: bytes) -> _Chunk | None:
-        chunk = _named(data)
+        chunk = self._named(data)
         if chunk is None or chunk.object == "error":
             return None
         self.out.identify(chunk.id, chunk.model)
-        self.out.raw_type = chunk.object
+        self.out.raw_type = chunk.object or None
         return chunk
 
     def _delta_only(self, delta: _Delta) -> Iterator[Any]:
@@ -139,9 +163,22 @@ class OpenAIChatParser(Parser):
         for call in delta.tool_calls or ():
             function = call.function
             if function is None:
-                yield self.out.tool_args("", call.index, call.id)
+                yield self._fragment("", call.index, call.id, None)
             else:
-                yield self.out.tool_args(function.arguments or "", call.index, call.id, function.name)
+                yield self._fragment(function.arguments or "", call.index, call.id, function.name)
+
+    def _fragment(self, text: str, index: int | None, id: str | None, name: str | None) -> Any:
+        """A fragment of a call. One without index and id goes on with the call of the one before it."""
+        if index is not None and not 0 <= index <= self.out.state.limits.max_block_index:
+            raise BadFrameError("the index of a tool call is out of bounds", kind="shape")
+        if id:
+            self._last_call = id
+        elif index is not None or name:
+            self._last_call = None
+        elif self._last_call is not None:
+            self.out.repair("relabelled", "a fragment that does not say which call it belongs to")
+            id = self._last_call
+        return self.out.tool_args(text, index, id, name)
 
     def _decode_any(self, event: str | None, data: bytes) -> Iterator[Any]:
         text = data.strip()
@@ -152,13 +189,13 @@ class OpenAIChatParser(Parser):
             self.out.note("empty_frame")
             return
         try:
-            chunk = decode(text)
+            chunk = decode(text, self.out.state.limits)
         except BadFrameError:
             message = text.decode("utf-8", "replace")
             if event == "error" or message[:6].lower() == "error ":
                 raise error_from_code(None, message, provider=self._provider) from None
             raise
-        if event == "error" and isinstance(chunk, dict) and not chunk.get("error"):
+        if event == "error" and not (isinstance(chunk, dict) and chunk.get("error")):
             raise error_from_object(chunk, provider=self._provider)
         if isinstance(chunk, str) and chunk[:6].lower() == "error ":
             raise error_from_code(None, chunk, provider=self._provider)
@@ -171,7 +208,8 @@ class OpenAIChatParser(Parser):
         return self.options.provider or "openai-chat"
 
     def decode_whole(self, data: bytes) -> Iterable[Any]:
-        answer = whole_object(decode(data))
+        answer = whole_object(decode(data, self.out.state.limits))
+        self._whole = True
         yield from self._chunk(answer, "message")
         if not isinstance(answer.get("choices"), list):
             raise ProviderError(
@@ -213,22 +251,25 @@ class OpenAIChatParser(Parser):
         for name in ("moderation", "search_results"):
             if chunk.get(name):
                 yield out.raw({name: chunk[name]})
+        if "choices" not in chunk and not self._whole and not _SAYS.intersection(chunk):
+            yield out.raw(chunk)
 
     def _choice(self, choice: dict[str, Any], key: str) -> Iterator[Any]:
         out = self.out
         delta = require(choice.get(key), dict, f"choices[0].{key}")
         logprobs = choice.get("logprobs")
         tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-        attributes = FrozenDict(logprobs=freeze(tokens)) if isinstance(tokens, list) and tokens else None
+        if isinstance(tokens, list):
+            self._logprobs += tokens
         if delta:
-            yield from self._delta(delta, attributes)
+            yield from self._delta(delta)
         yield from filter_events(out, choice.get("content_filter_results"))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             yield from self.finish()
             yield out.finish(FINISH_REASONS.get(reason.lower(), "other"), reason)
 
-    def _delta(self, delta: dict[str, Any], attributes: FrozenDict[str, Any] | None) -> Iterator[Any]:
+    def _delta(self, delta: dict[str, Any]) -> Iterator[Any]:
         out = self.out
         yield from self._reasoning(delta)
         content = delta.get("content")
@@ -236,15 +277,19 @@ class OpenAIChatParser(Parser):
             for part in content:
                 yield from self._part(part)
         elif content:
-            yield from self._text(require(content, str, "content"), attributes)
+            yield from self._text(require(content, str, "content"))
         refusal = require(delta.get("refusal"), str, "refusal")
         if refusal:
             yield out.event(T.REFUSAL_DELTA, refusal)
-        for call in require(delta.get("tool_calls"), list, "tool_calls") or ():
-            yield from self._call(require(call, dict, "a tool call"))
+        for position, call in enumerate(require(delta.get("tool_calls"), list, "tool_calls") or ()):
+            if require(call, dict, "a tool call"):
+                # In a whole answer each is a call of its own, whatever ids they have.
+                yield self._call(call, position if self._whole else None)
         function = delta.get("function_call")
         if isinstance(function, dict):
-            yield out.tool_args(_arguments(function), 0, None, text_of(function.get("name")) or None)
+            draft = out.tool_args(_arguments(function), 0, None, text_of(function.get("name")) or None)
+            draft.attributes = IMPLIED_MARK  # the legacy format has no ids
+            yield draft
         for source, cited in citations_of(delta.get("annotations")):
             if cited not in self._cited:
                 self._cited.add(cited)
@@ -256,36 +301,37 @@ class OpenAIChatParser(Parser):
 
     def _reasoning(self, delta: dict[str, Any]) -> Iterator[Any]:
         """One of three fields; servers that send several repeat the same words in them."""
+        found = delta.get("reasoning_details")
+        details = [detail for detail in found if isinstance(detail, dict)] if isinstance(found, list) else []
         for name in ("reasoning_content", "reasoning"):
             value = delta.get(name)
             if isinstance(value, str) and value:
                 yield self.out.thinking(value)
                 break
         else:
-            for detail in delta.get("reasoning_details") or ():
-                if isinstance(detail, dict):
-                    text = text_of(detail.get("text")) or text_of(detail.get("summary"))
-                    if text:
-                        yield self.out.thinking(text)
-        for detail in delta.get("reasoning_details") or ():
-            if not isinstance(detail, dict):
-                continue
+            for detail in details:
+                text = string_of(detail.get("text")) or string_of(detail.get("summary"))
+                if text:
+                    yield self.out.thinking(text)
+        for detail in details:
             if text_of(detail.get("signature")):
-                yield self.out.event(T.THINKING_SIGNATURE, detail["signature"])
+                yield self.out.event(T.THINKING_SIGNATURE, text_of(detail["signature"]))
             elif text_of(detail.get("data")):
-                yield self.out.event(T.THINKING_REDACTED, detail["data"])
+                yield self.out.event(T.THINKING_REDACTED, text_of(detail["data"]))
 
-    def _text(self, text: str, attributes: FrozenDict[str, Any] | None = None) -> Iterator[Any]:
-        out = self.out
+    def _text(self, text: str) -> Iterator[Any]:
         if self._think.passes:
-            yield out.text(text) if attributes is None else out.text(text, attributes=attributes)
+            yield self._piece(text)
             return
         for thinking, piece in self._think.split(text):
-            if thinking:
-                yield out.thinking(piece)
-            else:
-                yield out.text(piece) if attributes is None else out.text(piece, attributes=attributes)
-                attributes = None
+            yield self.out.thinking(piece) if thinking else self._piece(piece)
+
+    def _piece(self, text: str) -> Any:
+        """Text with the log-probabilities of its tokens, and of those before it that gave no text."""
+        if not self._logprobs:
+            return self.out.text(text)
+        tokens, self._logprobs = self._logprobs, []
+        return self.out.text(text, attributes=FrozenDict(logprobs=freeze(tokens)))
 
     def _part(self, part: Any) -> Iterator[Any]:
         """A part of a list content (Mistral): text, thinking, or something for RAW."""
@@ -301,41 +347,36 @@ class OpenAIChatParser(Parser):
         elif kind == "thinking":
             thinking = part.get("thinking")
             for piece in thinking if isinstance(thinking, list) else [thinking]:
-                text = text_of(piece.get("text") if isinstance(piece, dict) else piece)
+                text = string_of(piece.get("text") if isinstance(piece, dict) else piece)
                 if text:
                     yield out.thinking(text)
         else:
             yield out.raw(part)
 
-    def _call(self, call: dict[str, Any]) -> Iterator[Any]:
+    def _call(self, call: dict[str, Any], position: int | None) -> Any:
         function = require(call.get("function"), dict, "the function of a tool call") or {}
-        index = call.get("index")
-        if index is not None and int_of(index) is None:
+        value = call.get("index")
+        index = position if value is None else int_of(value)
+        if value is not None and index is None:
             raise BadFrameError("the index of a tool call is no number", kind="shape")
-        number = int_of(index)
-        if number is not None and not 0 <= number <= self.out.state.limits.max_block_index:
-            raise BadFrameError("the index of a tool call is out of bounds", kind="shape")
-        draft = self.out.tool_args(
-            _arguments(function),
-            number,
-            text_of(call.get("id")) or None,
-            text_of(function.get("name")) or None,
-        )
+        name = text_of(function.get("name")) or None
+        draft = self._fragment(_arguments(function), index, text_of(call.get("id")) or None, name)
         if call.get("extra_content"):
             draft.attributes = FrozenDict(extra_content=freeze(call["extra_content"]))
-        yield draft
+        return draft
 
     def _media(self, delta: dict[str, Any]) -> Iterator[Any]:
-        for image in delta.get("images") or ():
+        images = delta.get("images")
+        for image in images if isinstance(images, list) else ():
             block = image_of(image)
             yield self.out.raw({"images": image}) if block is None else self.out.event(T.MEDIA_DONE, block)
         audio = delta.get("audio")
         if isinstance(audio, dict):
             if text_of(audio.get("data")):
                 block = MediaBlock(kind="audio", data=audio["data"], transcript=text_of(audio.get("transcript")) or None)
-                yield self.out.event(T.MEDIA_PARTIAL, block)
-            if text_of(audio.get("transcript")):
-                yield self.out.text(audio["transcript"])
+                yield self.out.event(T.MEDIA_DONE if self._whole else T.MEDIA_PARTIAL, block)
+            if string_of(audio.get("transcript")):
+                yield self._piece(audio["transcript"])
 
     def _prompt_filter(self, results: Any) -> Iterator[Any]:
         if isinstance(results, list):
@@ -357,18 +398,18 @@ class OpenAIChatParser(Parser):
             usage = groq.get("usage")
         if isinstance(usage, dict) and usage:
             tier = chunk.get("service_tier")
-            yield self.out.usage(usage_of(usage, tier if isinstance(tier, str) else None))
+            yield self.out.usage(usage_of(usage, text_of(tier) or None))
 
     def finish(self) -> Iterator[Any]:
         for thinking, piece in self._think.flush():
-            yield self.out.thinking(piece) if thinking else self.out.text(piece)
+            yield self.out.thinking(piece) if thinking else self._piece(piece)
 
 
 def _arguments(function: dict[str, Any]) -> str:
     """Arguments as text; some servers send them as an object."""
     value = function.get("arguments")
     if isinstance(value, (dict, list)):
-        return msgspec.json.encode(value).decode()
+        return encode(value).decode()
     return require(value, str, "the arguments of a tool call") or ""
 
 

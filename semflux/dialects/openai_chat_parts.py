@@ -118,7 +118,7 @@ def filter_events(out: Out, results: Any) -> Iterator[Any]:
         if isinstance(verdict, dict) and verdict.get("filtered") is True:
             filtered = True
             severity = text_of(verdict.get("severity")) or None
-            yield out.event(ChatEventType.CONTENT_FILTER, category, severity, True)
+            yield out.event(ChatEventType.CONTENT_FILTER, text_of(category), severity, True)
     if not filtered:
         yield out.raw({"content_filter_results": results})
 

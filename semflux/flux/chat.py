@@ -27,7 +27,7 @@ class ChatStream(Flux[AnyChatEvent]):
         """The events for which *predicate* is true, and no others: no terminal event either."""
         return ChatStream(self._apply(ops.filter_(predicate)))
 
-    def filter_events(self, keep: Callable[[ChatEvent], bool]) -> ChatStream:
+    def filter_events(self, keep: Callable[[ChatEvent], object]) -> ChatStream:
         """The events for which *keep* is true, and the frame of the stream: steps, lifecycle, terminal."""
         return ChatStream(self._apply(ops.filter_events(keep)))
 

@@ -113,7 +113,7 @@ def parse(
     strict: bool = False,
     think_tags: ThinkTags = "auto",
     limits: Limits | None = None,
-    event_filter: Callable[[ChatEvent], bool] | None = None,
+    event_filter: Callable[[ChatEvent], object] | None = None,
 ) -> ChatStream:
     """The semantic events of a provider's answer, streamed or whole.
 
@@ -135,9 +135,7 @@ def parse(
         return Decoder(spoken, state, options)
 
     def prepare(run: Run) -> None:
-        run.state.ledger = RepairLedger(strict=strict)
-        if limits is not None:
-            run.state.limits = limits
+        run.state.configure(ledger=RepairLedger(strict=strict), limits=limits)
 
     return ChatStream(ChatSource(_pump_of(source, decoder_of), event_filter, prepare))
 

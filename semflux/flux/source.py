@@ -21,7 +21,7 @@ class ChatSource(Direct[AnyChatEvent]):
     def __init__(
         self,
         make_pump: Callable[[Run], Pump],
-        keep: Callable[[ChatEvent], bool] | None = None,
+        keep: Callable[[ChatEvent], object] | None = None,
         prepare: Callable[[Run], None] | None = None,
     ) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from semflux.operators.lift import lift
 
 
 def filter_events(
-    keep: Callable[[ChatEvent], bool],
+    keep: Callable[[ChatEvent], object],
 ) -> Callable[[abc.ObservableBase[AnyChatEvent]], Observable[AnyChatEvent]]:
     """Events for which *keep* is true; STEP events, LIFECYCLE events other than HEARTBEAT and terminal
     events come whatever it says.

@@ -102,7 +102,7 @@ class Transport(ABC):
         time and cancels this call when a limit passes; without it *pool* and *connect* of
         *timeouts* hold, on the loop's time. *first*, *idle* and *total* are never the transport's.
 
-        Cancelling this call closes what it had begun and leaves nothing behind. Nothing is sent
+        Cancelling this call closes what it had begun and leaves nothing behind. No POST is sent
         twice and no redirect is followed. Keys are revealed to the network alone.
 
         Raises `ConnectError` (*kind* "refused", "dns", "unreachable"), `TlsError`,

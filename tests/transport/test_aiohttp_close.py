@@ -13,6 +13,7 @@ import pytest
 from semflux.errors import ConnectionLostError, TransportError
 from semflux.http import Timeouts
 from semflux.transport import AiohttpTransport, Exchange
+from semflux.transport._aiohttp import _look_at
 from tests.faultserver import EOF, HANG, REQUEST, FaultServer, Seen, Step, answer, head
 from tests.transport.asking import TIMEOUTS, ask, failure_of, open_, read_all, until
 from tests.transport.test_aiohttp_open import Resolver, full_backlog
@@ -317,3 +318,23 @@ async def test_a_stalled_peer_is_left_when_a_watcher_says_so(transport: Transpor
         assert (await reading).kind == "closed"
         assert [type(error).__name__ for error in errors] == ["IdleTimeoutError"]
         await server.seen[0].eof.wait()
+
+
+async def test_a_connection_that_was_lost_before_anyone_looked(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiohttp then has neither a socket nor a future for its end to give."""
+    monkeypatch.setattr("aiohttp.client_proto.ResponseHandler.closed", None)
+    monkeypatch.setattr("aiohttp.connector.Connection.transport", None)
+    async with FaultServer([REQUEST, head(length=9), b"some", EOF], [REQUEST]) as server:
+        exchange = await open_(transport, server.url)
+        assert await exchange.read() == b"some"
+        exchange.close()
+        assert (await failure_of(open_(transport, server.url))).kind == "disconnected"
+
+
+async def test_the_end_of_a_connection_may_be_cancelled() -> None:
+    """As when the closing of a session is."""
+    lost = asyncio.get_running_loop().create_future()
+    lost.cancel()
+    _look_at(lost)

@@ -1,0 +1,245 @@
+"""`ChatModel`: a provider, a model and how to reach them; `.prompt(...)` makes requests to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import attrs
+
+from semflux import local
+from semflux.clock import Clock
+from semflux.dialects import dialect as find_dialect
+from semflux.dialects.anthropic_request import build_anthropic
+from semflux.dialects.base import ParserOptions
+from semflux.dialects.openai_chat_request import build_openai_chat
+from semflux.dialects.vendors import Vendor, auth_headers, resolve
+from semflux.errors import ConfigurationError
+from semflux.events import ChatEvent
+from semflux.filters import ChatEventFilter
+from semflux.flux.chat import ChatStream
+from semflux.flux.mono import Mono
+from semflux.flux.source import ChatSource
+from semflux.http import HttpRequest, Timeouts, check_base_url
+from semflux.messages import Message
+from semflux.model_pump import Call, ModelPump
+from semflux.operators.run import Run
+from semflux.request import ChatRequest, Options, ToolSpec
+from semflux.response import ChatResponse
+from semflux.secret import Secret
+from semflux.state import RepairLedger
+from semflux.transport.aiohttp import AiohttpTransport
+from semflux.transport.base import Transport
+from semflux.usage import Pricer
+from semflux.wire.limits import Limits
+
+_BUILDERS: dict[str, Callable[..., HttpRequest]] = {
+    "openai-chat": build_openai_chat,
+    "anthropic": build_anthropic,
+}
+
+
+class ChatModel:
+    """A model at a provider. Making one opens nothing; it may be used by many tasks and loops at once.
+
+    Its connections end with `async with model: ...` or `await model.aclose()`, or else with the event
+    loop that they belong to.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | Secret | None = None,
+        base_url: str | None = None,
+        dialect: str | None = None,
+        vendor: Vendor | None = None,
+        options: Options | None = None,
+        timeouts: Timeouts | None = None,
+        transport: Transport | None = None,
+        limits: Limits | None = None,
+        strict: bool = False,
+        pricer: Pricer | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """*model* is "VENDOR:NAME", such as "openai-chat:gpt-4o", "anthropic:claude-sonnet-4-5" or
+        "groq:...", or "local", or "local:FILE.gguf".
+
+        *base_url*: another server that speaks the vendor's format; https, or http on this machine.
+        *dialect*: another format than the vendor's own, for servers that speak several.
+        *vendor*: a `Vendor` of your own in place of the one that *model* names.
+        *options*: for every prompt, unless it says otherwise. *timeouts*: the limits in seconds.
+        *transport*: instead of the network, shared or for tests. *limits*: bounds on what is read.
+        *strict*: fail at the first departure of the provider from its own format.
+        *pricer*: gives `usage.cost`. *clock*: gives the time, for tests.
+
+        Raises:
+            ConfigurationError: for an unknown vendor or dialect, a missing key, a wrong address.
+        """
+        target = resolve(model)
+        self._vendor = vendor or target.vendor
+        self._model = target.model
+        self._dialect = find_dialect(dialect or (vendor.dialect if vendor else target.dialect))
+        self._local = self._vendor.name == "local" and base_url is None
+        self._api_key = None if api_key is None else Secret(api_key)
+        address = base_url or self._vendor.base_url
+        if address is None and not self._local:
+            raise ConfigurationError(
+                f"{self._vendor.name} has no address of its own: pass base_url=...", provider=self._vendor.name
+            )
+        self._base_url = None if address is None else check_base_url(address)
+        if not self._local:
+            auth_headers(self._vendor, self._api_key)
+        self._options = options or Options()
+        self._timeouts = timeouts or Timeouts()
+        self._own_transport = transport is None
+        self._transport = transport or AiohttpTransport()
+        self._limits = limits
+        self._strict = strict
+        self._pricer = pricer
+        self._clock = clock
+
+    @classmethod
+    def from_env(cls, model: str, *, environ: Mapping[str, str] | None = None, **settings: Any) -> Self:
+        """A model whose key, and address where the vendor has a variable for it, come from the environment.
+
+        The only place where the environment is read. *environ* stands in for `os.environ`.
+
+        Raises:
+            ConfigurationError: as the constructor, also for a missing key; it names the variable.
+        """
+        variables = os.environ if environ is None else environ
+        vendor = settings.get("vendor") or resolve(model).vendor
+        for name, names in (("api_key", vendor.env_keys), ("base_url", vendor.env_base_urls)):
+            if settings.get(name) is None:
+                settings[name] = next((value for key in names if (value := variables.get(key))), None)
+        return cls(model, **settings)
+
+    @property
+    def name(self) -> str:
+        """The model's name as its vendor knows it; "" where it has none."""
+        return self._model
+
+    def prompt(self, messages: str | Message | Iterable[Message]) -> Prompt:
+        """A request with these messages; a string is one message of the user."""
+        request = ChatRequest(model="" if self._local else self._model, messages=messages, options=self._options)
+        return Prompt(self, request)
+
+    async def aclose(self) -> None:
+        """End its connections on the running loop. A transport that was passed in is left alone."""
+        if self._own_transport:
+            await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        host = "local" if self._base_url is None else urlsplit(self._base_url).hostname
+        return f"<ChatModel {self._vendor.name}:{self._model} at {host}, {self._dialect.name}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a ChatModel holds connections and a key: make another one in the other process")
+
+    def _stream(self, request: ChatRequest, keep: Callable[[ChatEvent], object] | None) -> ChatStream:
+        # Built now, so that what is wrong with it is told where it was written.
+        built = None if self._base_url is None else self._build(request, self._base_url, self._api_key)
+
+        async def make_request() -> HttpRequest:
+            if built is not None:
+                return built
+            server = await asyncio.to_thread(local.start, self._model or None)
+            return self._build(request, server.base_url, Secret(server.api_key))
+
+        call = Call(
+            transport=self._transport,
+            request=make_request,
+            dialect=self._dialect,
+            provider=self._vendor.name,
+            model=self._model,
+            timeouts=self._timeouts,
+            options=ParserOptions(think_tags=request.options.think_tags, provider=self._vendor.name),
+            clock=self._clock,
+        )
+
+        def prepare(run: Run) -> None:
+            run.state.configure(
+                ledger=RepairLedger(strict=self._strict),
+                limits=self._limits,
+                pricer=self._pricer,
+                time=None if self._clock is None else self._clock.time,
+            )
+
+        return ChatStream(ChatSource(lambda run: ModelPump(run, call), keep, prepare))
+
+    def _build(self, request: ChatRequest, base_url: str, api_key: Secret | None) -> HttpRequest:
+        build = _BUILDERS[self._dialect.name]
+        return build(request, base_url=base_url, api_key=api_key, vendor=self._vendor)
+
+
+@attrs.frozen
+class Prompt:
+    """A request that is ready to be sent, any number of times. Each method gives a new one."""
+
+    _model: ChatModel = attrs.field(repr=False)
+    request: ChatRequest = attrs.field(repr=False)
+    """What will be asked."""
+    _keep: Callable[[ChatEvent], object] | None = attrs.field(default=ChatEventFilter.DEFAULT, repr=False)
+
+    def system(self, text: str) -> Prompt:
+        """With these instructions before the conversation."""
+        return self._with(messages=(Message.system(text), *self.request.messages))
+
+    def options(self, options: Options | None = None, /, **changes: Any) -> Prompt:
+        """With these options, or with these changes to them: `.options(temperature=0, max_tokens=100)`.
+
+        Raises:
+            ConfigurationError: for an option that does not exist, or a value that it cannot have.
+        """
+        base = options or self.request.options
+        try:
+            return self._with(options=attrs.evolve(base, **changes))
+        except TypeError:
+            known = {field.name for field in attrs.fields(Options)}
+            wrong = ", ".join(sorted(set(changes) - known))
+            raise ConfigurationError(
+                f"unknown options: {wrong}. Known: {', '.join(sorted(known))}; a vendor's own go into extra={{...}}"
+            ) from None
+
+    def tools(self, *tools: ToolSpec) -> Prompt:
+        """With these tools offered. Their calls are events; they are not run."""
+        return self._with(tools=tools)
+
+    def event_filter(self, keep: Callable[[ChatEvent], object] | None) -> Prompt:
+        """Delivering only the events for which *keep* is true, and the frame of the stream; None delivers all.
+        Default: `ChatEventFilter.DEFAULT`, all but HEARTBEAT and RAW."""
+        return attrs.evolve(self, keep=keep)
+
+    def stream(self) -> ChatStream:
+        """The answer as a stream of events. Cold: each subscription sends the request.
+
+        Raises:
+            ConfigurationError: if the provider's format cannot carry the request.
+        """
+        return self._model._stream(self.request, self._keep)  # noqa: SLF001  # the two are one thing to users
+
+    def call(self) -> Mono[ChatResponse]:
+        """The whole answer, folded from the same stream: await it, or `.block()` in plain code.
+
+        Errors: those of the stream; `StreamAbortedError` if it ends in ABORT.
+        """
+        return self.stream().response()
+
+    def _with(self, **changes: Any) -> Prompt:
+        return attrs.evolve(self, request=attrs.evolve(self.request, **changes))
+
+
+__all__ = ("ChatModel", "Prompt")
