@@ -101,7 +101,9 @@ class Blocks:
     def _open_by(self, event: Any, group: ChatEventGroup) -> Iterator[Any]:
         has_start = self._has(group, "start")
         if has_start:
-            self._state.ledger.repair("missing_start", f"a {group.lower()} delta without the start of its block")
+            self._state.ledger.repair(
+                "missing_start", f"a {group.lower()} delta without the start of its block"
+            )
         yield from self.leave(group)
         block = Block(group, event)
         self._add(block)
@@ -192,4 +194,12 @@ class Blocks:
         self.only = self._open[0] if len(self._open) == 1 else None
 
 
-__all__ = ("CLOSING_MARK", "IMPLIED_MARK", "REPAIRED_MARK", "REPLACEMENT", "Block", "Blocks", "hold_surrogate")
+__all__ = (
+    "CLOSING_MARK",
+    "IMPLIED_MARK",
+    "REPAIRED_MARK",
+    "REPLACEMENT",
+    "Block",
+    "Blocks",
+    "hold_surrogate",
+)

@@ -170,7 +170,9 @@ class Calls:
 
     def _open_by(self, event: Any, sent: str | None, name: str | None) -> Iterator[Any]:
         if self._state.boundaries.tool_start:
-            self._state.ledger.repair("missing_start", "a fragment of arguments without the start of its call")
+            self._state.ledger.repair(
+                "missing_start", "a fragment of arguments without the start of its call"
+            )
         call = self._new(event, sent, name)
         if name is None:
             yield from self._deliver(call, event, event.text)
@@ -281,10 +283,14 @@ class Calls:
         bound = self._state.limits.max_tool_calls
         if self._count >= bound:
             # Refused before anything shows it, so that nothing of it needs an end.
-            raise ToolArgumentsError(f"the answer has more than {bound} tool calls", kind="count", phase="stream")
+            raise ToolArgumentsError(
+                f"the answer has more than {bound} tool calls", kind="count", phase="stream"
+            )
         call = Call(event, sent, name, self._count)
         self._count += 1
-        if sent is not None and (sent in self._ended or sent in self._ids or any(c.sent_id == sent for c in self._open)):
+        if sent is not None and (
+            sent in self._ended or sent in self._ids or any(c.sent_id == sent for c in self._open)
+        ):
             self._state.ledger.repair("repeated_id", "the id of another tool call")
             self._make_up(call)
         self._open.append(call)
@@ -343,7 +349,9 @@ class Calls:
             yield from self._begin(call, None, failing=failing)
         if call.held:
             call.held = ""
-            yield _ARGS(REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
+            yield _ARGS(
+                REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY
+            )
         self._open.remove(call)
         if self._by_index.get(call.index) is call:
             del self._by_index[call.index]

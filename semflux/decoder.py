@@ -195,7 +195,9 @@ class Decoder:
             if error.kind != "json":
                 raise
             if data.rstrip()[-1:] in (b"}", b"]"):
-                raise NotAStreamError("the answer is neither a stream nor JSON", provider=self.dialect.name) from None
+                raise NotAStreamError(
+                    "the answer is neither a stream nor JSON", provider=self.dialect.name
+                ) from None
             raise TruncatedStreamError(
                 "the answer ended inside its JSON", provider=self.dialect.name
             ) from None
@@ -212,7 +214,8 @@ class Decoder:
                 provider=name,
             )
         return TruncatedStreamError(
-            f"the stream ended after {seen.bytes_seen} bytes without the finish signal of {name}", provider=name
+            f"the stream ended after {seen.bytes_seen} bytes without the finish signal of {name}",
+            provider=name,
         )
 
 

@@ -337,7 +337,9 @@ class Fold:
         entry = self._call_entry(event)
         if event.name and not entry.name:
             entry.name = event.name
-        entry.call = complete_call(entry.id, entry.name, entry.fragments, custom=entry.custom, limits=self.limits)
+        entry.call = complete_call(
+            entry.id, entry.name, entry.fragments, custom=entry.custom, limits=self.limits
+        )
 
     def call(self, call_id: str | None) -> ToolCall | None:
         """The complete call *call_id* of the current step; None while it is open or unknown."""
@@ -401,7 +403,7 @@ class Fold:
         step.dialect = origin.dialect or step.dialect
 
     def _reason(self, reason: FinishReason | None) -> FinishReason | None:
-        """"stop" is what many vendors say whatever happened: complete calls, or a refusal, say more."""
+        """ "stop" is what many vendors say whatever happened: complete calls, or a refusal, say more."""
         if reason != "stop":
             return reason
         calls = self._step.calls.values()
@@ -409,7 +411,9 @@ class Fold:
             return "tool_calls"
         return "refusal" if self._step.refusal and not self._step.text else "stop"
 
-    def _close(self, reason: FinishReason | None, provider_reason: str | None, *, partial: bool) -> StepResponse:
+    def _close(
+        self, reason: FinishReason | None, provider_reason: str | None, *, partial: bool
+    ) -> StepResponse:
         step = self._step
         calls = {
             entry.id: entry.call
@@ -449,7 +453,11 @@ def _piece(step: _Step, kind: str, event: Any, raw: Any = None) -> _Piece:
 def _find(step: _Step, kind: str, event: Any) -> _Piece | None:
     """The latest piece of *kind* with the event's identity; None when there is none."""
     for piece in reversed(step.pieces):
-        if piece.kind == kind and piece.item_id == event.item_id and (kind == "server" or piece.index == event.index):
+        if (
+            piece.kind == kind
+            and piece.item_id == event.item_id
+            and (kind == "server" or piece.index == event.index)
+        ):
             return piece
     return None
 

@@ -89,7 +89,8 @@ class ChatModel:
         address = base_url or self._vendor.base_url
         if address is None and not self._local:
             raise ConfigurationError(
-                f"{self._vendor.name} has no address of its own: pass base_url=...", provider=self._vendor.name
+                f"{self._vendor.name} has no address of its own: pass base_url=...",
+                provider=self._vendor.name,
             )
         self._base_url = None if address is None else check_base_url(address)
         if not self._local:
@@ -126,7 +127,9 @@ class ChatModel:
 
     def prompt(self, messages: str | Message | Iterable[Message]) -> Prompt:
         """A request with these messages; a string is one message of the user."""
-        request = ChatRequest(model="" if self._local else self._model, messages=messages, options=self._options)
+        request = ChatRequest(
+            model="" if self._local else self._model, messages=messages, options=self._options
+        )
         return Prompt(self, request)
 
     async def aclose(self) -> None:
@@ -229,7 +232,7 @@ class Prompt:
         Raises:
             ConfigurationError: if the provider's format cannot carry the request.
         """
-        return self._model._stream(self.request, self._keep)  # noqa: SLF001  # the two are one thing to users
+        return self._model._stream(self.request, self._keep)  # the two are one thing to users
 
     def call(self) -> Mono[ChatResponse]:
         """The whole answer, folded from the same stream: await it, or `.block()` in plain code.

@@ -54,7 +54,9 @@ def as_semflux_error(error: BaseException) -> SemfluxError:
     if isinstance(error, SemfluxError):
         return error
     wrapped = SemfluxError(
-        f"the source of the stream raised {type(error).__name__}; see __cause__", kind="source", phase="stream"
+        f"the source of the stream raised {type(error).__name__}; see __cause__",
+        kind="source",
+        phase="stream",
     )
     wrapped.__cause__ = error
     return wrapped
@@ -342,5 +344,6 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         yield event
 
     _error = _abort
+
 
 __all__ = ("SEAL", "Normalizer", "Seal", "as_semflux_error")

@@ -329,7 +329,7 @@ class ChatResponse:
             steps=steps,
             finish_reason=finish_reason,
             usage=total(step.usage for step in steps),
-            repairs=repairs or RepairReport(),
+            repairs=RepairReport() if repairs is None else repairs,
             partial=partial,
         )
 

@@ -74,7 +74,6 @@ class _Block:
         self.fast = _FAST.get(kind)
         """The delta that it normally gets; None when a delta must be looked at."""
 
-
     @property
     def is_unmodelled(self) -> bool:
         """True if nothing but RAW tells of it, and of the block as a whole only its end."""
@@ -232,7 +231,10 @@ class AnthropicParser(Parser):
             details = delta.get("stop_details")
             found = details if isinstance(details, dict) else {}
             yield out.event(
-                T.CONTENT_FILTER, text_of(found.get("category")) or "refusal", text_of(found.get("explanation")) or None, True
+                T.CONTENT_FILTER,
+                text_of(found.get("category")) or "refusal",
+                text_of(found.get("explanation")) or None,
+                True,
             )
         if reason in STATUS_REASONS:
             yield out.event(T.STATUS, reason, text_of(delta.get("stop_sequence")) or None)
@@ -395,7 +397,11 @@ class AnthropicParser(Parser):
             block.deltas.append(fragment)
         elif block.kind.endswith("_tool_use"):
             yield self.out.event(
-                T.SERVER_TOOL_ARGS_DELTA, fragment, server_tool(block.kind, None), item_id=block.tool_id, index=index
+                T.SERVER_TOOL_ARGS_DELTA,
+                fragment,
+                server_tool(block.kind, None),
+                item_id=block.tool_id,
+                index=index,
             )
         elif block.kind == "tool_use":
             yield self.out.tool_args(fragment, index)
@@ -413,7 +419,11 @@ class AnthropicParser(Parser):
             yield self.out.tool_args(text, index)
         else:
             yield self.out.event(
-                T.SERVER_TOOL_ARGS_DELTA, text, server_tool(block.kind, None), item_id=block.tool_id, index=index
+                T.SERVER_TOOL_ARGS_DELTA,
+                text,
+                server_tool(block.kind, None),
+                item_id=block.tool_id,
+                index=index,
             )
 
     def _block_stop(self, frame: dict[str, Any]) -> Iterator[Any]:

@@ -27,7 +27,10 @@ STATUS_REASONS = frozenset({"pause_turn", "max_tokens", "model_context_window_ex
 def usage_of(usage: dict[str, Any]) -> Usage:
     """The usage fields of a step, merged by presence. `input_tokens` leaves cached tokens out; ours do not."""
     uncached = int_of(usage.get("input_tokens"))
-    read, write = int_of(usage.get("cache_read_input_tokens")), int_of(usage.get("cache_creation_input_tokens"))
+    read, write = (
+        int_of(usage.get("cache_read_input_tokens")),
+        int_of(usage.get("cache_creation_input_tokens")),
+    )
     known = [count for count in (uncached, read, write) if count is not None]
     creation, output, server = (
         value if isinstance(value := usage.get(name), dict) else {}
@@ -82,14 +85,21 @@ def result_of(block: dict[str, Any]) -> tuple[str | None, tuple[SearchResult, ..
             lines.append(text_of(part))
         elif isinstance(part, dict):
             if part.get("type") == "web_search_result":
-                hits.append(SearchResult(title=text_of(part.get("title")) or None, url=text_of(part.get("url")) or None))
+                hits.append(
+                    SearchResult(
+                        title=text_of(part.get("title")) or None, url=text_of(part.get("url")) or None
+                    )
+                )
             is_error = is_error or bool(part.get("error_code"))
             lines += _lines(part)
     return "\n".join(lines) or None, tuple(hits), is_error
 
 
 def _lines(part: dict[str, Any]) -> list[str]:
-    found = [text_of(part.get(name)) for name in ("text", "title", "url", "stdout", "stderr", "error_code", "file_id")]
+    found = [
+        text_of(part.get(name))
+        for name in ("text", "title", "url", "stdout", "stderr", "error_code", "file_id")
+    ]
     inner = part.get("content")
     for item in inner if isinstance(inner, list) else [inner]:
         if isinstance(item, dict):
@@ -110,4 +120,12 @@ def merge_block(block: dict[str, Any], delta: dict[str, Any]) -> None:
         block[key] = old + value if isinstance(old, str) and isinstance(value, str) else value
 
 
-__all__ = ("FINISH_REASONS", "STATUS_REASONS", "citation_of", "merge_block", "result_of", "server_tool", "usage_of")
+__all__ = (
+    "FINISH_REASONS",
+    "STATUS_REASONS",
+    "citation_of",
+    "merge_block",
+    "result_of",
+    "server_tool",
+    "usage_of",
+)

@@ -56,7 +56,7 @@ class ParserOptions:
 class Out:
     """Makes the drafts of one step. What is passed is what the frame says; the rest is filled in."""
 
-    __slots__ = ("_dialect", "identified", "end", "origin", "raw_type", "state")
+    __slots__ = ("_dialect", "end", "identified", "origin", "raw_type", "state")
 
     def __init__(self, state: RunState, dialect: str) -> None:
         self.state = state
@@ -258,7 +258,8 @@ def require(value: Any, kind: type, where: str) -> Any:
     if value is None or isinstance(value, kind):
         return value
     raise BadFrameError(
-        f"{where} is {type(value).__name__}, not {_NAMES[kind]}: the provider's frame has a wrong shape", kind="shape"
+        f"{where} is {type(value).__name__}, not {_NAMES[kind]}: the provider's frame has a wrong shape",
+        kind="shape",
     )
 
 

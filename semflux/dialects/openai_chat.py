@@ -213,7 +213,9 @@ class OpenAIChatParser(Parser):
         yield from self._chunk(answer, "message")
         if not isinstance(answer.get("choices"), list):
             raise ProviderError(
-                "the answer has no choices: it is not a chat completion", provider=self._provider, kind="no_choices"
+                "the answer has no choices: it is not a chat completion",
+                provider=self._provider,
+                kind="no_choices",
             )
         yield from self._done()
 
@@ -373,7 +375,9 @@ class OpenAIChatParser(Parser):
         audio = delta.get("audio")
         if isinstance(audio, dict):
             if text_of(audio.get("data")):
-                block = MediaBlock(kind="audio", data=audio["data"], transcript=text_of(audio.get("transcript")) or None)
+                block = MediaBlock(
+                    kind="audio", data=audio["data"], transcript=text_of(audio.get("transcript")) or None
+                )
                 yield self.out.event(T.MEDIA_DONE if self._whole else T.MEDIA_PARTIAL, block)
             if string_of(audio.get("transcript")):
                 yield self._piece(audio["transcript"])

@@ -38,7 +38,9 @@ class _NowPump(Pump):
 
     waits = False
 
-    def __init__(self, run: Run, decoder_of: Callable[[Any], Decoder], chunks: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(
+        self, run: Run, decoder_of: Callable[[Any], Decoder], chunks: Callable[[], Iterator[bytes]]
+    ) -> None:
         super().__init__(run)
         self._decoder_of = decoder_of
         self._open = chunks
@@ -167,7 +169,9 @@ def _read_path(path: Path) -> Iterator[bytes]:
             while data := file.read(_READ_BYTES):
                 yield data
     except OSError as error:
-        raise ConfigurationError(f"cannot read {str(path)!r}: {error.strerror or type(error).__name__}") from None
+        raise ConfigurationError(
+            f"cannot read {str(path)!r}: {error.strerror or type(error).__name__}"
+        ) from None
 
 
 class _Once:

@@ -16,7 +16,7 @@ from reactivex import abc
 
 from semflux.decoder import Decoder
 from semflux.errors import SemfluxError
-from semflux.events import ChatEventType, EVENT_CLASSES, Origin
+from semflux.events import EVENT_CLASSES, ChatEventType, Origin
 from semflux.normalize import as_semflux_error
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import Run

@@ -26,7 +26,9 @@ class SignalType(StrEnum):
 class DoFinallyLink(Link[T, T]):
     __slots__ = ("_callback", "_called")
 
-    def __init__(self, below: abc.ObserverBase[T], run: Run, callback: Callable[[SignalType], object]) -> None:
+    def __init__(
+        self, below: abc.ObserverBase[T], run: Run, callback: Callable[[SignalType], object]
+    ) -> None:
         super().__init__(below, run)
         self._callback = callback
         self._called = False

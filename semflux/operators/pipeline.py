@@ -20,7 +20,6 @@ from semflux.operators.lift import Link, lift
 from semflux.operators.run import Run
 from semflux.terminate import Terminator
 
-
 _LANES = frozenset({TextDelta.draft_class, ThinkingDelta.draft_class})
 _TERMINAL_CLASSES = frozenset({ResponseEnd, Abort, Error})
 

@@ -89,9 +89,7 @@ class RunScheduler(Scheduler):
         super().__init__()
         self.run = run
 
-    def schedule(
-        self, action: abc.ScheduledAction[T], state: T | None = None
-    ) -> abc.DisposableBase:
+    def schedule(self, action: abc.ScheduledAction[T], state: T | None = None) -> abc.DisposableBase:
         return CurrentThreadScheduler.singleton().schedule(action, state)
 
     def schedule_relative(

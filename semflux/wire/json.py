@@ -114,7 +114,11 @@ class TypedDecoder(Generic[T]):
         size = len(data)
         bound = self._max_depth
         # Measured: removing a byte is searched for by memchr, three times as fast as counting it.
-        if size > bound and size - len(data.replace(b"{", b"").replace(b"[", b"")) > bound and _too_deep(data, bound):
+        if (
+            size > bound
+            and size - len(data.replace(b"{", b"").replace(b"[", b"")) > bound
+            and _too_deep(data, bound)
+        ):
             return None
         if size > self._max_digits and _may_hold_long_int(data, self._max_digits):
             return None
