@@ -40,7 +40,8 @@ class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
             T.ABORT: self._partial,
             T.ERROR: self._error,
         }.items():
-            self.arms[EVENT_CLASSES[event_type].draft_class] = arm
+            draft: type[Any] = EVENT_CLASSES[event_type].draft_class
+            self.arms[draft] = arm
 
     def push(self, item: AnyChatEvent) -> Iterable[AnyChatEvent]:
         draft = thaw_event(item)

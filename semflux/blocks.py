@@ -26,6 +26,7 @@ CLOSING_MARK: FrozenDict[str, Any] = FrozenDict(partial=True)
 """On an end that is made because the stream fails or is aborted."""
 
 REPLACEMENT = "\ufffd"
+"""What takes the place of half a surrogate pair."""
 
 
 def hold_surrogate(held: str, text: str) -> tuple[str, str]:

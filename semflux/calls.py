@@ -313,14 +313,15 @@ class Calls:
         yield from self._blocks.yield_to_tool(failing=failing)
         call.started = True
         self._ids.add(call.id)
-        if event is None:
+        draft: Any = event
+        if draft is None:
             mark = REPAIRED_MARK if self._state.boundaries.tool_start else IMPLIED_MARK
-            event = _START(None, None, call.origin, call.item_id, call.index, call.raw_type, call.attributes)
-            event.attributes = FrozenDict({**event.attributes, **mark})
-        event.tool_call_id, event.name = call.id, call.name
+            draft = _START(None, None, call.origin, call.item_id, call.index, call.raw_type, call.attributes)
+            draft.attributes = FrozenDict({**draft.attributes, **mark})
+        draft.tool_call_id, draft.name = call.id, call.name
         if call.made_up:
-            event.attributes = FrozenDict({**event.attributes, "made_up_id": True})
-        yield event
+            draft.attributes = FrozenDict({**draft.attributes, "made_up_id": True})
+        yield draft
         if call.kept:
             text = "".join(call.kept)
             call.kept = []

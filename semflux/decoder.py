@@ -10,6 +10,7 @@ from semflux.errors import (
     BadFrameError,
     EmptyResponseError,
     FrameTooLargeError,
+    JsonTooDeepError,
     NotAStreamError,
     ResponseTooLargeError,
     TruncatedStreamError,
@@ -190,9 +191,9 @@ class Decoder:
 
     def _whole(self, data: bytes) -> Iterator[Any]:
         try:
-            yield from self.parser.decode_whole(data)
+            yield from self.parser.decode_whole(data.removeprefix(_BOM))
         except BadFrameError as error:
-            if error.kind != "json":
+            if error.kind != "json" or isinstance(error, JsonTooDeepError):
                 raise
             if data.rstrip()[-1:] in (b"}", b"]"):
                 raise NotAStreamError(

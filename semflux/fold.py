@@ -4,6 +4,9 @@ Texts are kept as lists of pieces and joined once, at the end of a step: adding 
 quadratic.
 """
 
+# pyright: reportPrivateUsage=false
+# The table at the end names methods of the class above it.
+
 from __future__ import annotations
 
 import sys
@@ -39,17 +42,8 @@ from semflux.events import (
     UsageEvent,
 )
 from semflux.frozen import EMPTY
-from semflux.messages import (
-    Message,
-    Part,
-    RedactedThinkingPart,
-    RefusalPart,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolCallPart,
-    VendorPart,
-)
+from semflux.messages import Message, ToolCall
+from semflux.pieces import Piece, Pieces
 from semflux.response import ChatResponse, CitedSource, FinishReason, MediaBlock, RepairReport, StepResponse
 from semflux.usage import Pricer, Usage
 from semflux.wire.json import decode as decode_json
@@ -76,25 +70,7 @@ def complete_call(
             arguments = decode_json(encode_json(arguments))  # an escaped half of a pair becomes U+FFFD
     except BadFrameError as error:
         return ToolCall(id=call_id, name=name, arguments_json=text, arguments_error=str(error))
-    if arguments is None:
-        # `null` is valid JSON and no object; None alone would say that parsing failed.
-        return ToolCall(id=call_id, name=name, arguments_json=text, arguments_error="the arguments are null")
     return ToolCall(id=call_id, name=name, arguments_json=text, arguments=arguments)
-
-
-class _Piece:
-    """A part of the message that is still being made."""
-
-    __slots__ = ("args_key", "index", "item_id", "kind", "raw", "signature", "texts")
-
-    def __init__(self, kind: str, item_id: str | None, index: int | None, raw: Any = None) -> None:
-        self.kind = kind
-        self.item_id = item_id
-        self.index = index
-        self.texts: list[str] = []
-        self.signature: str | None = None
-        self.raw = raw
-        self.args_key: str | None = None
 
 
 class _Call:
@@ -124,9 +100,9 @@ class _Step:
         self.media: list[MediaBlock] = []
         self.logprobs: list[Any] = []
         self.usage: Usage | None = None
-        self.pieces: list[_Piece] = []
-        self.text_piece: _Piece | None = None
-        self.thinking_piece: _Piece | None = None
+        self.pieces = Pieces()
+        self.text_piece: Piece | None = None
+        self.thinking_piece: Piece | None = None
         self.model: str | None = None
         self.provider_response_id: str | None = None
         self.dialect: str | None = None
@@ -250,7 +226,7 @@ class Fold:
 
     def _text_start(self, event: TextStart) -> None:
         step = self._meet(event)
-        step.text_piece = _piece(step, "text", event)
+        step.text_piece = step.pieces.add("text", event)
 
     def _text(self, event: TextDelta) -> None:
         step = self._step
@@ -261,7 +237,7 @@ class Fold:
         piece = step.text_piece
         if piece is None or piece.index != event.index or piece.item_id != event.item_id:
             self._meet(event)
-            piece = step.text_piece = _find(step, "text", event) or _piece(step, "text", event)
+            piece = step.text_piece = step.pieces.find("text", event) or step.pieces.add("text", event)
         step.text.append(text)
         piece.texts.append(text)
         if event.attributes:
@@ -269,7 +245,7 @@ class Fold:
 
     def _thinking_start(self, event: ThinkingStart) -> None:
         step = self._meet(event)
-        step.thinking_piece = _piece(step, "thinking", event)
+        step.thinking_piece = step.pieces.add("thinking", event)
 
     def _thinking(self, event: ThinkingDelta) -> None:
         step = self._step
@@ -280,20 +256,22 @@ class Fold:
         piece = step.thinking_piece
         if piece is None or piece.index != event.index or piece.item_id != event.item_id:
             self._meet(event)
-            piece = step.thinking_piece = _find(step, "thinking", event) or _piece(step, "thinking", event)
+            piece = step.thinking_piece = step.pieces.find("thinking", event) or step.pieces.add(
+                "thinking", event
+            )
         step.thinking.append(text)
         piece.texts.append(text)
 
     def _signature(self, event: ThinkingSignature) -> None:
         step = self._meet(event)
         anonymous = event.item_id is None and event.index is None
-        piece = step.thinking_piece if anonymous else _find(step, "thinking", event)
+        piece = step.thinking_piece if anonymous else step.pieces.find("thinking", event)
         if piece is None:
-            piece = step.thinking_piece = _piece(step, "thinking", event)
+            piece = step.thinking_piece = step.pieces.add("thinking", event)
         piece.signature = event.text
 
     def _redacted(self, event: ThinkingRedacted) -> None:
-        _piece(self._meet(event), "redacted", event).texts.append(event.text)
+        self._meet(event).pieces.add("redacted", event).texts.append(event.text)
 
     def _refusal(self, event: RefusalDelta) -> None:
         step = self._meet(event)
@@ -301,8 +279,7 @@ class Fold:
         if step.sizes["refusal"] > self._max_text:
             raise _too_large("refusal", self._max_text)
         step.refusal.append(event.text)
-        piece = step.pieces[-1] if step.pieces and step.pieces[-1].kind == "refusal" else None
-        (piece or _piece(step, "refusal", event)).texts.append(event.text)
+        (step.pieces.last("refusal") or step.pieces.add("refusal", event)).texts.append(event.text)
 
     def _call_start(self, event: ToolCallStart) -> None:
         self._call_entry(event)
@@ -319,7 +296,7 @@ class Fold:
             entry = step.calls[call_id] = _Call(
                 call_id, event.name or "", event.attributes.get("kind") == "custom"
             )
-            _piece(step, "call", event, call_id)
+            step.pieces.add("call", event, call_id)
         return entry
 
     def _args(self, event: ToolCallArgsDelta) -> None:
@@ -347,11 +324,11 @@ class Fold:
         return None if entry is None else entry.call
 
     def _server_start(self, event: ServerToolStart) -> None:
-        piece = _piece(self._meet(event), "server", event, event.raw)
+        piece = self._meet(event).pieces.add("server", event, event.raw)
         piece.args_key = event.attributes.get("args_key")
 
     def _server_args(self, event: ServerToolArgsDelta) -> None:
-        piece = _find(self._meet(event), "server", event)
+        piece = self._meet(event).pieces.find("server", event)
         if piece is not None:
             piece.texts.append(event.text)
 
@@ -359,12 +336,12 @@ class Fold:
         step = self._meet(event)
         if event.attributes.get("whole"):
             # The vendor's result repeats the whole item, call included: it takes the place of the start.
-            piece = _find(step, "server", event)
+            piece = step.pieces.find("server", event)
             if piece is not None:
                 piece.raw, piece.args_key = event.raw, None
                 return
         if event.raw is not None:
-            _piece(step, "server", event, event.raw)
+            step.pieces.add("server", event, event.raw)
 
     def _citation(self, event: Citation) -> None:
         self._meet(event).citations.append(event.citation)
@@ -376,7 +353,7 @@ class Fold:
         block = event.attributes.get("block")
         if block is not None:
             self._open = True
-            _piece(self._step, "vendor", event, block)
+            self._step.pieces.add("vendor", event, block)
 
     def _usage(self, event: UsageEvent) -> None:
         self._open = True
@@ -403,7 +380,7 @@ class Fold:
         step.dialect = origin.dialect or step.dialect
 
     def _reason(self, reason: FinishReason | None) -> FinishReason | None:
-        """ "stop" is what many vendors say whatever happened: complete calls, or a refusal, say more."""
+        """Many vendors say "stop" whatever happened: complete calls, or a refusal, say more."""
         if reason != "stop":
             return reason
         calls = self._step.calls.values()
@@ -420,7 +397,6 @@ class Fold:
             or complete_call(entry.id, entry.name, entry.fragments, custom=entry.custom, limits=self.limits)
             for entry in step.calls.values()
         }
-        parts = [part for piece in step.pieces if (part := _part(piece, calls, step.dialect)) is not None]
         return StepResponse(
             step=step.number,
             text="".join(step.text),
@@ -434,7 +410,7 @@ class Fold:
             usage=self.usage,
             model=step.model,
             provider_response_id=step.provider_response_id,
-            message=Message("assistant", parts),
+            message=Message("assistant", step.pieces.parts(calls, step.dialect)),
             logprobs=tuple(step.logprobs),
             partial=partial,
         )
@@ -442,53 +418,6 @@ class Fold:
 
 def _too_large(what: str, bound: int) -> ResponseTooLargeError:
     return ResponseTooLargeError(f"the {what} passed the bound of {bound} characters", kind=what)
-
-
-def _piece(step: _Step, kind: str, event: Any, raw: Any = None) -> _Piece:
-    piece = _Piece(kind, event.item_id, event.index, raw)
-    step.pieces.append(piece)
-    return piece
-
-
-def _find(step: _Step, kind: str, event: Any) -> _Piece | None:
-    """The latest piece of *kind* with the event's identity; None when there is none."""
-    for piece in reversed(step.pieces):
-        if (
-            piece.kind == kind
-            and piece.item_id == event.item_id
-            and (kind == "server" or piece.index == event.index)
-        ):
-            return piece
-    return None
-
-
-def _part(piece: _Piece, calls: dict[str, ToolCall], dialect: str | None) -> Part | None:
-    text = "".join(piece.texts)
-    match piece.kind:
-        case "text":
-            return TextPart(text) if text else None
-        case "thinking":
-            return ThinkingPart(text, piece.signature, piece.item_id) if text or piece.signature else None
-        case "redacted":
-            return RedactedThinkingPart(text)
-        case "refusal":
-            return RefusalPart(text)
-        case "call":
-            return ToolCallPart(calls[piece.raw])
-        case _:
-            return _vendor_part(piece, text, dialect)
-
-
-def _vendor_part(piece: _Piece, text: str, dialect: str | None) -> Part | None:
-    if piece.raw is None:
-        return None
-    raw = piece.raw
-    if piece.args_key is not None and text:
-        try:
-            raw = {**raw, piece.args_key: decode_json(text)}
-        except BadFrameError:
-            raw = {**raw, piece.args_key: text}
-    return VendorPart(dialect or "", raw)
 
 
 _BY_CLASS: dict[ChatEventType, Callable[[Fold, Any], None]] = {

@@ -152,7 +152,14 @@ class ChatModel:
     def __reduce__(self) -> Any:
         raise TypeError("a ChatModel holds connections and a key: make another one in the other process")
 
-    def _stream(self, request: ChatRequest, keep: Callable[[ChatEvent], object] | None) -> ChatStream:
+    def stream(
+        self, request: ChatRequest, event_filter: Callable[[ChatEvent], object] | None = ChatEventFilter.DEFAULT
+    ) -> ChatStream:
+        """The answer to *request* as a stream of events; what `prompt(...).stream()` calls.
+
+        Raises:
+            ConfigurationError: if the provider's format cannot carry the request.
+        """
         # Built now, so that what is wrong with it is told where it was written.
         built = None if self._base_url is None else self._build(request, self._base_url, self._api_key)
 
@@ -181,7 +188,7 @@ class ChatModel:
                 time=None if self._clock is None else self._clock.time,
             )
 
-        return ChatStream(ChatSource(lambda run: ModelPump(run, call), keep, prepare))
+        return ChatStream(ChatSource(lambda run: ModelPump(run, call), event_filter, prepare))
 
     def _build(self, request: ChatRequest, base_url: str, api_key: Secret | None) -> HttpRequest:
         build = _BUILDERS[self._dialect.name]
@@ -232,7 +239,7 @@ class Prompt:
         Raises:
             ConfigurationError: if the provider's format cannot carry the request.
         """
-        return self._model._stream(self.request, self._keep)  # the two are one thing to users
+        return self._model.stream(self.request, self._keep)
 
     def call(self) -> Mono[ChatResponse]:
         """The whole answer, folded from the same stream: await it, or `.block()` in plain code.

@@ -47,6 +47,7 @@ class Seal:
 
 
 SEAL = Seal()
+"""The one `Seal`."""
 
 
 def as_semflux_error(error: BaseException) -> SemfluxError:
@@ -96,12 +97,12 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         self._ended = False
         self._arms: dict[type[Any], Callable[[Any], Iterable[Any]]] = {Seal: self._seal}
         for event_type, arm in {
-            T.TEXT_START: lambda e: self._blocks.start(e, _TEXT),
+            T.TEXT_START: self._text_start,
             T.TEXT_DELTA: self._text,
-            T.TEXT_END: lambda e: self._blocks.end(e, _TEXT),
-            T.THINKING_START: lambda e: self._blocks.start(e, _THINKING),
+            T.TEXT_END: self._text_end,
+            T.THINKING_START: self._thinking_start,
             T.THINKING_DELTA: self._thinking,
-            T.THINKING_END: lambda e: self._blocks.end(e, _THINKING),
+            T.THINKING_END: self._thinking_end,
             T.TOOL_CALL_START: self._calls.start,
             T.TOOL_CALL_ARGS_DELTA: self._calls.fragment,
             T.TOOL_CALL_END: self._calls.end,
@@ -145,12 +146,14 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         if self._ended:
             self._state.ledger.count("after_terminal")
             return ()
-        arm = self._arms.get(type(item))
+        kind: type[Any] = type(item)
+        arm = self._arms.get(kind)
         if arm is None:
             if item.is_draft:
                 return (item,)
             item = thaw_event(item)
-            arm = self._arms.get(type(item))
+            kind = type(item)
+            arm = self._arms.get(kind)
             if arm is None:
                 return (item,)
         return arm(item)
@@ -163,6 +166,18 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         return self._error(Error.draft_class(as_semflux_error(error), None, None, self._state.origin))
 
     # Blocks
+
+    def _text_start(self, event: Any) -> Iterable[Any]:
+        return self._blocks.start(event, _TEXT)
+
+    def _text_end(self, event: Any) -> Iterable[Any]:
+        return self._blocks.end(event, _TEXT)
+
+    def _thinking_start(self, event: Any) -> Iterable[Any]:
+        return self._blocks.start(event, _THINKING)
+
+    def _thinking_end(self, event: Any) -> Iterable[Any]:
+        return self._blocks.end(event, _THINKING)
 
     def _text(self, event: Any) -> Iterable[Any]:
         return self._blocks.delta(event, _TEXT)

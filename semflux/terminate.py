@@ -55,7 +55,7 @@ class Terminator(Stage[AnyChatEvent, AnyChatEvent]):
         response = self._state.fold.response(partial=True)
         if failure.partial is None:
             failure.partial = response
-        return self.push(Error.draft_class(failure, response, response.usage))
+        return self.push(Error.draft_class(failure, response, response.usage, self._state.origin))
 
 
 __all__ = ("Terminator",)

@@ -6,6 +6,9 @@ and the recorded streams, of gateways too: some leave out the type, the index, a
 of a block.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# Frames are untyped JSON: each value is checked where it is read, which leaves what is inside it unknown.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

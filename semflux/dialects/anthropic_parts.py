@@ -1,5 +1,8 @@
 """Pieces of Anthropic frames as values: usage, citations, results of server tools; and its vocabulary."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# Frames are untyped JSON: each value is checked where it is read, which leaves what is inside it unknown.
+
 from __future__ import annotations
 
 from typing import Any

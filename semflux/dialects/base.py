@@ -8,7 +8,7 @@ and ends that the wire format does not have are the normalizer's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, cast, overload
 
 import attrs
 
@@ -34,12 +34,12 @@ from semflux.events import (
 )
 from semflux.frozen import EMPTY, FrozenDict, freeze
 from semflux.normalize import SEAL
+from semflux.request import ThinkTags
 from semflux.response import CitedSource, FinishReason
 from semflux.state import Boundaries, RunState
 from semflux.usage import Usage
 from semflux.wire.json import replace_surrogates
 
-ThinkTags: TypeAlias = Literal["auto", "always", "never"]
 
 
 @attrs.frozen(kw_only=True)
@@ -153,7 +153,7 @@ class Out:
 
     def raw(self, value: Any, index: int | None = None, block: Any = None) -> Any:
         """Something nobody modelled. *block*: the whole content block, where it must be sent back."""
-        attributes = EMPTY if block is None else FrozenDict(block=freeze(block))
+        attributes: FrozenDict[str, Any] = EMPTY if block is None else FrozenDict(block=freeze(block))
         return _RAW(freeze(value), self.origin, None, index, self.raw_type, attributes)
 
     def event(self, type: ChatEventType, *values: Any, **fields: Any) -> Any:
@@ -249,7 +249,13 @@ class Dialect:
     """Data of the frame that ends the stream and is no JSON; None when there is no such frame."""
 
 
-def require(value: Any, kind: type, where: str) -> Any:
+@overload
+def require(value: Any, kind: type[dict[Any, Any]], where: str) -> dict[str, Any] | None: ...
+@overload
+def require(value: Any, kind: type[list[Any]], where: str) -> list[Any] | None: ...
+@overload
+def require(value: Any, kind: type[str], where: str) -> str | None: ...
+def require(value: Any, kind: type[Any], where: str) -> Any:
     """*value* if it is a *kind*, None if it is absent.
 
     Raises:
@@ -263,7 +269,7 @@ def require(value: Any, kind: type, where: str) -> Any:
     )
 
 
-_NAMES: dict[type, str] = {dict: "an object", list: "an array", str: "a string", int: "a number"}
+_NAMES: dict[type[Any], str] = {dict: "an object", list: "an array", str: "a string"}
 
 
 def whole_object(value: Any) -> dict[str, Any]:
@@ -272,11 +278,21 @@ def whole_object(value: Any) -> dict[str, Any]:
     Raises:
         NotAStreamError: if it is JSON but no object.
     """
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if not isinstance(value, dict):
+    only = list_of(value)
+    found = only[0] if len(only) == 1 else value
+    if not isinstance(found, dict):
         raise NotAStreamError("the answer is JSON, but neither a stream nor an object")
-    return value
+    return object_of(found)
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """*value* if it is an object, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """*value* if it is an array, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def text_of(value: Any) -> str:
@@ -305,8 +321,9 @@ __all__ = (
     "Out",
     "Parser",
     "ParserOptions",
-    "ThinkTags",
     "int_of",
+    "list_of",
+    "object_of",
     "require",
     "string_of",
     "text_of",

@@ -6,6 +6,9 @@ chunk without choices, and some servers send it with every chunk. Facts: OpenAI'
 ("The chat completion chunk object") and the recorded streams of its imitators.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# Frames are untyped JSON: each value is checked where it is read, which leaves what is inside it unknown.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator

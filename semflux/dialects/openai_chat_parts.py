@@ -1,5 +1,8 @@
 """Pieces of OpenAI chat chunks as values: usage, citations, filters, images; and its vocabulary."""
 
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# Frames are untyped JSON: each value is checked where it is read, which leaves what is inside it unknown.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

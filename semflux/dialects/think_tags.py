@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from semflux.dialects.base import ThinkTags
+from semflux.request import ThinkTags
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
@@ -21,7 +21,7 @@ class ThinkSplitter:
     def __init__(self, mode: ThinkTags) -> None:
         self._mode = mode
         self._inside = False
-        self._held = ""
+        self._held: str = ""
         self.passes = mode == "never"
         """True once no tag can matter any more: text need not come through here."""
 

@@ -12,7 +12,7 @@ from reactivex import abc
 
 from semflux.decoder import Decoder
 from semflux.dialects import dialect as find_dialect
-from semflux.dialects.base import ParserOptions, ThinkTags
+from semflux.dialects.base import ParserOptions
 from semflux.errors import AlreadyConsumedError, ConfigurationError
 from semflux.events import ChatEvent
 from semflux.flux.chat import ChatStream
@@ -20,6 +20,7 @@ from semflux.flux.iterate import EventIterator
 from semflux.flux.pump import Pump
 from semflux.flux.source import ChatSource
 from semflux.operators.run import Run
+from semflux.request import ThinkTags
 from semflux.state import RepairLedger
 from semflux.wire.limits import Limits
 
