@@ -126,3 +126,23 @@ def split_and_decode(chunks: Iterable[bytes], dialect: str) -> int:
                         decode(data)
                     frames += 1
     return frames
+
+
+class Splitter:
+    """The same, for chunks that come one at a time."""
+
+    def __init__(self, dialect: str) -> None:
+        self._decode = DECODERS[dialect].decode
+        self._rest = b""
+        self.frames = 0
+
+    def feed(self, chunk: bytes) -> None:
+        decode = self._decode
+        *events, self._rest = (self._rest + chunk).split(b"\n\n")
+        for event in events:
+            for line in event.split(b"\n"):
+                if line.startswith(b"data: "):
+                    data = line[6:]
+                    if data != b"[DONE]":
+                        decode(data)
+                    self.frames += 1

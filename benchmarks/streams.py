@@ -25,7 +25,7 @@ def _chat(delta: dict[str, object], finish: str | None = None, **more: object) -
             "system_fingerprint": "fp_560af6e559",
             "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
             "usage": None,
-            "obfuscation": "aB3dE6gH9j",
+            "obfuscation": "aB3",
             **more,
         }
     )
@@ -54,7 +54,7 @@ def chat_text(deltas: int = 2000) -> list[bytes]:
 
 
 def chat_tools(calls: int = 3, fragments: int = 500, thoughts: int = 500) -> list[bytes]:
-    """OpenAI chat: reasoning, then three interleaved calls of 500 fragments each."""
+    """OpenAI chat: reasoning, then three interleaved calls of 500 fragments each; frames of about 365 bytes."""
     rng = random.Random(2)  # noqa: S311  # sizes of a benchmark
     frames = [_chat({"role": "assistant", "content": None})]
     frames += [_chat({"reasoning_content": " " + rng.choice(WORDS)}) for _ in range(thoughts)]
@@ -71,7 +71,7 @@ def chat_tools(calls: int = 3, fragments: int = 500, thoughts: int = 500) -> lis
 
 
 def anthropic(thoughts: int = 500, texts: int = 1000, inputs: int = 500) -> list[bytes]:
-    """Anthropic messages: thinking, text, a tool's input, and pings."""
+    """Anthropic messages: thinking, text, a tool's input, and pings; frames of about 127 bytes."""
     rng = random.Random(3)  # noqa: S311  # sizes of a benchmark
 
     def frame(kind: str, **fields: object) -> bytes:
@@ -116,6 +116,37 @@ STREAMS: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
     "anthropic": ("anthropic", anthropic),
 }
 """Each stream by name: its dialect and its maker."""
+
+
+def scaled(name: str, scale: float = 1.0) -> list[bytes]:
+    """The frames of stream *name*, with *scale* times as many deltas."""
+    if name == "chat_text":
+        return chat_text(_times(2000, scale))
+    if name == "chat_tools":
+        return chat_tools(fragments=_times(500, scale), thoughts=_times(500, scale))
+    return anthropic(_times(500, scale), _times(1000, scale), _times(500, scale))
+
+
+def _times(count: int, scale: float) -> int:
+    return max(2, round(count * scale))
+
+
+def long_chat(deltas: int, chunk: int = 16 * 1024) -> Iterator[bytes]:
+    """`chat_text` of *deltas*, a multiple of 2,000, as chunks that are made when they are asked for."""
+    frames = chat_text(2000)
+    block = list(cut(b"".join(frames[1:2001]), chunk))
+    yield frames[0]
+    for _ in range(deltas // 2000):
+        yield from block
+    yield b"".join(frames[2001:])
+
+
+CUTS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "16 KiB": lambda frames: list(cut(b"".join(frames), 16 * 1024)),
+    "event": lambda frames: frames,
+    "7 bytes": lambda frames: list(cut(b"".join(frames), 7)),
+}
+"""Ways to cut a stream into chunks."""
 
 
 def cut(data: bytes, size: int) -> Iterator[bytes]:

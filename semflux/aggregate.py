@@ -45,7 +45,7 @@ class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
 
     def push(self, item: AnyChatEvent) -> Iterable[AnyChatEvent]:
         draft = thaw_event(item)
-        arm = self.arms.get(type(draft))
+        arm = self.arms.get(draft.__class__)
         if arm is not None:
             arm(draft)
         return (draft,)

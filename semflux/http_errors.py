@@ -208,6 +208,11 @@ def _redirect_host(location: str) -> str:
     return host if re.fullmatch(r"[A-Za-z0-9.:_-]{1,253}", host) else "an unreadable address"
 
 
+def request_id_of(headers: Mapping[str, str], secrets: _Secrets = ()) -> str | None:
+    """The provider's id of a request, from the headers (names in lower case) of its answer; None for none."""
+    return _short(next((headers[name] for name in _ID_HEADERS if name in headers), None), tuple(secrets))
+
+
 def error_for_status(
     status: int,
     headers: Mapping[str, str],
@@ -238,7 +243,6 @@ def error_for_status(
             "Redirects are not followed, since they would carry the key along; set base_url to the final address."
         )
     code = _short(next((word for word in words if not word.isdigit()), words[0] if words else None), secrets)
-    ids = [low[name] for name in _ID_HEADERS if name in low]
     wanted = low.get("x-should-retry", "").strip().lower()
     return cls(
         _sentence(start, code, text, cls),
@@ -246,7 +250,7 @@ def error_for_status(
         provider=provider,
         status=status,
         code=code,
-        request_id=_short(ids[0] if ids else fault.request_id, secrets),
+        request_id=request_id_of(low, secrets) or _short(fault.request_id, secrets),
         retryable={"true": True, "false": False}.get(wanted, is_retryable(cls, status)),
         retry_after=retry_after(low, now=now),
         attempts=attempts,
@@ -258,5 +262,6 @@ __all__ = (
     "error_for_status",
     "error_from_code",
     "error_from_object",
+    "request_id_of",
     "retry_after",
 )

@@ -43,6 +43,20 @@ _BUILDERS: dict[str, Callable[..., HttpRequest]] = {
 }
 
 
+_NO_MESSAGE = (
+    'prompt(...) takes a string, a Message, or several: [Message.system("..."), Message.user("...")]'
+)
+
+
+def _target(model: str, vendor: Vendor | None) -> tuple[Vendor, str]:
+    """Who answers, and the model's name there."""
+    prefix, colon, name = model.partition(":")
+    if vendor is not None and colon and prefix == vendor.name and (name or not vendor.model_required):
+        return vendor, name
+    target = resolve(model)
+    return vendor or target.vendor, target.model
+
+
 class ChatModel:
     """A model at a provider. Making one opens nothing; it may be used by many tasks and loops at once.
 
@@ -71,7 +85,8 @@ class ChatModel:
 
         *base_url*: another server that speaks the vendor's format; https, or http on this machine.
         *dialect*: another format than the vendor's own, for servers that speak several.
-        *vendor*: a `Vendor` of your own in place of the one that *model* names.
+        *vendor*: a `Vendor` of your own in place of the one that *model* names; then *model* may also be
+        "ITS-NAME:NAME".
         *options*: for every prompt, unless it says otherwise. *timeouts*: the limits in seconds.
         *transport*: instead of the network, shared or for tests. *limits*: bounds on what is read.
         *strict*: fail at the first departure of the provider from its own format.
@@ -80,10 +95,13 @@ class ChatModel:
         Raises:
             ConfigurationError: for an unknown vendor or dialect, a missing key, a wrong address.
         """
-        target = resolve(model)
-        self._vendor = vendor or target.vendor
-        self._model = target.model
-        self._dialect = find_dialect(dialect or (vendor.dialect if vendor else target.dialect))
+        self._vendor, self._model = _target(model, vendor)
+        self._dialect = find_dialect(dialect or self._vendor.dialect)
+        if self._dialect.name not in _BUILDERS:
+            raise ConfigurationError(
+                f"the dialect {self._dialect.name!r} reads recordings and builds no requests; those that do: "
+                f"{', '.join(_BUILDERS)}"
+            )
         self._local = self._vendor.name == "local" and base_url is None
         self._api_key = None if api_key is None else Secret(api_key)
         address = base_url or self._vendor.base_url
@@ -114,7 +132,7 @@ class ChatModel:
             ConfigurationError: as the constructor, also for a missing key; it names the variable.
         """
         variables = os.environ if environ is None else environ
-        vendor = settings.get("vendor") or resolve(model).vendor
+        vendor, _ = _target(model, settings.get("vendor"))
         for name, names in (("api_key", vendor.env_keys), ("base_url", vendor.env_base_urls)):
             if settings.get(name) is None:
                 settings[name] = next((value for key in names if (value := variables.get(key))), None)
@@ -126,10 +144,18 @@ class ChatModel:
         return self._model
 
     def prompt(self, messages: str | Message | Iterable[Message]) -> Prompt:
-        """A request with these messages; a string is one message of the user."""
-        request = ChatRequest(
-            model="" if self._local else self._model, messages=messages, options=self._options
-        )
+        """A request with these messages; a string is one message of the user.
+
+        Raises:
+            ConfigurationError: for anything that is no message.
+        """
+        name = "" if self._local else self._model
+        try:
+            request = ChatRequest(model=name, messages=messages, options=self._options)
+        except TypeError:
+            raise ConfigurationError(_NO_MESSAGE) from None
+        if not all(isinstance(message, Message) for message in request.messages):
+            raise ConfigurationError(_NO_MESSAGE)
         return Prompt(self, request)
 
     async def aclose(self) -> None:
@@ -153,7 +179,9 @@ class ChatModel:
         raise TypeError("a ChatModel holds connections and a key: make another one in the other process")
 
     def stream(
-        self, request: ChatRequest, event_filter: Callable[[ChatEvent], object] | None = ChatEventFilter.DEFAULT
+        self,
+        request: ChatRequest,
+        event_filter: Callable[[ChatEvent], object] | None = ChatEventFilter.DEFAULT,
     ) -> ChatStream:
         """The answer to *request* as a stream of events; what `prompt(...).stream()` calls.
 
@@ -214,18 +242,31 @@ class Prompt:
         Raises:
             ConfigurationError: for an option that does not exist, or a value that it cannot have.
         """
-        base = options or self.request.options
+        base = self.request.options if options is None else options
+        if not isinstance(base, Options):
+            raise ConfigurationError("options(...) takes an Options, or names: .options(max_tokens=100)")
+        known = [field.name for field in attrs.fields(Options)]
+        wrong = [name for name in changes if name not in known]
+        if wrong:
+            raise ConfigurationError(
+                f"unknown options: {', '.join(wrong)}. Known: {', '.join(sorted(known))}; a vendor's own go "
+                "into extra={...}"
+            )
         try:
             return self._with(options=attrs.evolve(base, **changes))
-        except TypeError:
-            known = {field.name for field in attrs.fields(Options)}
-            wrong = ", ".join(sorted(set(changes) - known))
+        except (TypeError, ValueError):
             raise ConfigurationError(
-                f"unknown options: {wrong}. Known: {', '.join(sorted(known))}; a vendor's own go into extra={{...}}"
+                f"a value among {', '.join(changes)} is of a type that its option cannot have"
             ) from None
 
     def tools(self, *tools: ToolSpec) -> Prompt:
-        """With these tools offered. Their calls are events; they are not run."""
+        """With these tools offered. Their calls are events; they are not run.
+
+        Raises:
+            ConfigurationError: for anything that is no `ToolSpec`.
+        """
+        if not all(isinstance(tool, ToolSpec) for tool in tools):
+            raise ConfigurationError("tools(...) takes ToolSpec objects, one after another: .tools(a, b)")
         return self._with(tools=tools)
 
     def event_filter(self, keep: Callable[[ChatEvent], object] | None) -> Prompt:

@@ -11,14 +11,22 @@ import attrs
 from semflux.clock import Clock, LoopClock, Timer
 from semflux.decoder import Decoder
 from semflux.dialects.base import Dialect, ParserOptions
-from semflux.errors import SemfluxError, TransportError, UnexpectedContentTypeError
+from semflux.errors import (
+    ConfigurationError,
+    ConnectionLostError,
+    ProviderError,
+    SemfluxError,
+    TransportError,
+    UnexpectedContentTypeError,
+)
 from semflux.flux.pump import Pump
 from semflux.http import HttpRequest, Timeouts
-from semflux.http_errors import error_for_status
+from semflux.http_errors import error_for_status, request_id_of
 from semflux.operators.run import Run
-from semflux.redaction import redact
+from semflux.redaction import mask_secrets, redact
 from semflux.secret import Secret
-from semflux.transport.base import Exchange, Transport
+from semflux.state import RunState
+from semflux.transport.base import READ_SIZE, Exchange, Transport
 from semflux.transport.watchdog import Watchdog
 
 _ERROR_BODY_BYTES = 64 * 1024
@@ -27,7 +35,8 @@ _ERROR_BODY_BYTES = 64 * 1024
 _HEAD_CHARS = 200
 """Characters of a page, sent in place of a stream, that an error shows."""
 
-_REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
+_DRAIN_BYTES = 64 * 1024
+"""Bytes after the end marker that are read for the sake of the connection."""
 
 _STREAM_TYPES = frozenset(
     {
@@ -64,6 +73,8 @@ class Call:
     """Seconds that the provider has, after its finish signal, to send usage and its end marker."""
     drain_seconds: float = 0.02
     """Seconds that the answer has, after its end marker, to end, so that its connection is used again."""
+    error_body_seconds: float = 5.0
+    """Seconds that the body of a refusal has to come: what is there by then is what the error tells."""
 
 
 class ModelPump(Pump):
@@ -76,10 +87,13 @@ class ModelPump(Pump):
         self._watchdog: Watchdog | None = None
         self._opening: asyncio.Task[Exchange] | None = None
         self._exchange: Exchange | None = None
+        self._sent = False
         self._secrets: tuple[Secret, ...] = ()
         self._request_id: str | None = None
         self._content = False
+        self._claims_json = False
         self._grace: Timer | None = None
+        self._grace_left = call.finish_grace
         self._grace_over = False
         self._draining = False
 
@@ -96,18 +110,20 @@ class ModelPump(Pump):
         if exchange is None:
             await self._open()
         elif self._draining:
-            await exchange.drain(seconds=self._call.drain_seconds)
+            await self._drain(exchange)
             self._end_response()
         else:
             await self._read_body(exchange)
 
     async def _read_body(self, exchange: Exchange) -> None:
-        decoder, watchdog = self._decoder, self._watchdog
+        decoder, watchdog, clock = self._decoder, self._watchdog, self._clock
+        assert watchdog is not None and clock is not None  # noqa: PT018  # made with the exchange
         finished = decoder is not None and decoder.finished
-        if finished and self._grace is None and self._clock is not None:
-            self._grace = self._clock.call_later(self._call.finish_grace, self._end_grace)
-        if watchdog is not None:
-            watchdog.resume()
+        began = clock.monotonic()
+        if finished:
+            # Like the limits, it runs only while bytes are waited for: a slow consumer loses none.
+            self._grace = clock.call_later(self._grace_left, self._end_grace)
+        watchdog.resume()
         try:
             data = await exchange.read()
         except TransportError as error:
@@ -117,14 +133,19 @@ class ModelPump(Pump):
             self.state.ledger.note("late_end" if self._grace_over else f"broken_end_{error.kind}")
             data = b""
         finally:
-            if watchdog is not None:
-                watchdog.pause()
-        if data:
-            if watchdog is not None:
-                watchdog.life()
-            self._receive(data)
-        else:
+            watchdog.pause()
+            if self._grace is not None:
+                self._grace.cancel()
+                self._grace_left -= clock.monotonic() - began
+        if not data:
             self._ended()
+            return
+        watchdog.life()
+        if self._claims_json:
+            self._claims_json = False
+            if data.lstrip()[:1] not in (b"{", b"["):
+                self.state.ledger.note("content_type")
+        self._receive(data)
 
     def _end_grace(self) -> None:
         """The provider did not end its answer in time: what is there is the answer."""
@@ -132,23 +153,32 @@ class ModelPump(Pump):
         if self._exchange is not None:
             self._exchange.close()
 
+    async def _drain(self, exchange: Exchange) -> None:
+        """Read on to the end of the answer, so that its connection is used again; then close in any case."""
+        left = _DRAIN_BYTES
+        try:
+            async with asyncio.timeout(self._call.drain_seconds):
+                while left > 0 and (data := await exchange.read(min(left, READ_SIZE))):
+                    self.state.ledger.note("bytes_after_end", len(data))
+                    left -= len(data)
+        except (TimeoutError, TransportError):
+            pass
+        finally:
+            exchange.close()
+
     # Opening
 
     async def _open(self) -> None:
-        call = self._call
         self._loop = loop = asyncio.get_running_loop()
         if self._clock is None:
             self._clock = LoopClock(loop)
-        self._watchdog = watchdog = Watchdog(self._clock, call.timeouts, self._expire)
-        request = await call.request()
-        if self.over:
-            return
-        self._secrets = tuple(value for _, value in request.headers if isinstance(value, Secret))
-        self._opening = opening = loop.create_task(
-            call.transport.open(request, timeouts=call.timeouts, on_phase=watchdog.arm), name="semflux-open"
-        )
+        self._watchdog = watchdog = Watchdog(self._clock, self._call.timeouts, self.fail)
         # A task of its own, so that a dispose or a limit can end it whoever is waiting here.
+        opening = self._opening = loop.create_task(self._send(watchdog), name="semflux-open")
         opening.add_done_callback(self._opened)
+        if self.over:
+            # Disposed of by another thread, just now.
+            opening.cancel()
         try:
             await asyncio.wait({opening})
         except asyncio.CancelledError:
@@ -157,23 +187,37 @@ class ModelPump(Pump):
             raise
         if self.over:
             return
-        exchange = self._exchange = opening.result()
-        self._request_id = next(
-            (exchange.headers[name] for name in _REQUEST_IDS if name in exchange.headers), None
-        )
+        if opening.cancelled():
+            raise ConnectionLostError(
+                "the task that opens the request was cancelled from elsewhere",
+                kind="closed",
+                phase="headers",
+                retryable=False,
+            )
+        exchange = opening.result()
+        self._request_id = request_id_of(exchange.headers, self._secrets)
         await self._accept(exchange)
         watchdog.pause()
 
+    async def _send(self, watchdog: Watchdog) -> Exchange:
+        request = await self._call.request()
+        self._secrets = tuple([value for _, value in request.headers if isinstance(value, Secret)])
+        self._sent = True
+        return await self._call.transport.open(request, timeouts=self._call.timeouts, on_phase=watchdog.arm)
+
     def _opened(self, opening: asyncio.Task[Exchange]) -> None:
-        """Nobody may be there any more to take what was opened."""
-        if not opening.cancelled() and opening.exception() is None and self.over:
-            opening.result().close()
+        """Take what was opened at once: whoever waits for it may be told to stop before that goes on."""
+        self._opening = None
+        if not opening.cancelled() and opening.exception() is None:
+            self._exchange = exchange = opening.result()
+            if self.over:
+                exchange.close()
 
     async def _accept(self, exchange: Exchange) -> None:
         """STEP_START, if the answer is one; else the error that it is."""
         call = self._call
         if exchange.status >= 300:
-            body = await self._head(exchange, _ERROR_BODY_BYTES)
+            body = await self._head_of(exchange, _ERROR_BODY_BYTES)
             raise error_for_status(
                 exchange.status,
                 exchange.headers,
@@ -188,18 +232,20 @@ class ModelPump(Pump):
         if kind not in _STREAM_TYPES and not is_json:
             raise await self._unexpected(exchange, kind)
         decoder = self._begin_step(self._decoder_of, call.model or None)
-        if self.over:
-            return
         if is_json:
-            decoder.expect_json()
+            if call.dialect.framing == "sse":
+                # The decoder sees for itself whether it is: some servers say JSON and send a stream.
+                self._claims_json = True
+            else:
+                decoder.expect_json()
         elif kind != _PROPER_TYPES[call.dialect.framing]:
             self.state.ledger.note("content_type")
 
-    def _decoder_of(self, state: Any) -> Decoder:
+    def _decoder_of(self, state: RunState) -> Decoder:
         return Decoder(self._call.dialect, state, self._call.options)
 
     async def _unexpected(self, exchange: Exchange, kind: str) -> UnexpectedContentTypeError:
-        text = (await self._head(exchange, 4 * _HEAD_CHARS)).decode("utf-8", "replace")
+        text = (await self._head_of(exchange, 4 * _HEAD_CHARS)).decode("utf-8", "replace")
         shown = " ".join("".join([c if c.isprintable() else " " for c in text]).split())
         head = redact(shown, self._secrets)[:_HEAD_CHARS]
         return UnexpectedContentTypeError(
@@ -210,43 +256,61 @@ class ModelPump(Pump):
             attempts=1,
         )
 
-    @staticmethod
-    async def _head(exchange: Exchange, size: int) -> bytes:
-        """At most *size* bytes of a body; what there is of it if it breaks off."""
+    async def _head_of(self, exchange: Exchange, size: int) -> bytes:
+        """At most *size* bytes of a body; what there is of it if it breaks off, or does not end in time."""
+        clock = self._clock
+        assert clock is not None  # made with the exchange
+        limit = clock.call_later(self._call.error_body_seconds, exchange.close)
         pieces: list[bytes] = []
         try:
-            while size > 0 and (data := await exchange.read(min(size, 16 * 1024))):
+            while size > 0 and (data := await exchange.read(min(size, READ_SIZE))):
                 pieces.append(data)
                 size -= len(data)
         except TransportError:
             pass
+        finally:
+            limit.cancel()
         return b"".join(pieces)
 
     # Ending
 
     def _step_ended(self) -> None:
+        # Whole: no limit can turn it into a failure any more.
+        if self._watchdog is not None:
+            self._watchdog.close()
         self._draining = True
 
-    def _expire(self, error: TransportError) -> None:
-        error.attempts = 1
-        self.fail(error)
-
     def fail(self, error: SemfluxError) -> None:
-        """As `Pump.fail`; the error also learns which request it is about."""
+        """As `Pump.fail`; the error also learns which request it is about, and forgets what it must not show."""
+        if not self.over:
+            self._complete(error)
+        super().fail(error)
+
+    def _complete(self, error: SemfluxError) -> None:
         if error.provider is None:
             error.provider = self._call.provider
         if error.request_id is None:
             error.request_id = self._request_id
-        if error.attempts == 0 and self._opening is not None:
+        if error.attempts == 0 and self._sent and not isinstance(error, ConfigurationError):
             error.attempts = 1
-        super().fail(error)
+        if isinstance(error, ProviderError) and self._secrets:
+            # Told inside the stream, where the parser does not know the key that it may echo.
+            error.args = tuple([mask_secrets(str(arg), self._secrets) for arg in error.args])
+            if error.code is not None:
+                error.code = mask_secrets(error.code, self._secrets)
+            if error.request_id is not None:
+                error.request_id = mask_secrets(error.request_id, self._secrets)
+        if error.__cause__ is None:
+            # The frames of decoder and parser hold the provider's bytes, which may echo prompt and key.
+            error.__traceback__ = None
+            error.__context__ = None
 
     def _release(self) -> None:
         if self._watchdog is not None:
             self._watchdog.close()
         if self._grace is not None:
             self._grace.cancel()
-        if self._opening is not None and not self._opening.done():
+        if self._opening is not None:
             self._opening.cancel()
         if self._exchange is not None:
             self._exchange.close()

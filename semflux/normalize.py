@@ -146,14 +146,12 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         if self._ended:
             self._state.ledger.count("after_terminal")
             return ()
-        kind: type[Any] = type(item)
-        arm = self._arms.get(kind)
+        arm = self._arms.get(item.__class__)
         if arm is None:
             if item.is_draft:
                 return (item,)
             item = thaw_event(item)
-            kind = type(item)
-            arm = self._arms.get(kind)
+            arm = self._arms.get(item.__class__)
             if arm is None:
                 return (item,)
         return arm(item)

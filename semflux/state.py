@@ -6,8 +6,8 @@ its order of events, its steps and its usage go on.
 
 from __future__ import annotations
 
+import os
 import time as _time
-import uuid
 from collections.abc import Callable
 
 import attrs
@@ -88,7 +88,7 @@ class RepairLedger:
 
 def new_response_id() -> str:
     """An id that no other stream has."""
-    return f"sf_{uuid.uuid4().hex}"
+    return f"sf_{os.urandom(16).hex()}"
 
 
 class RunState:

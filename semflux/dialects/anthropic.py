@@ -402,7 +402,7 @@ class AnthropicParser(Parser):
             yield self.out.event(
                 T.SERVER_TOOL_ARGS_DELTA,
                 fragment,
-                server_tool(block.kind, None),
+                None,
                 item_id=block.tool_id,
                 index=index,
             )
@@ -424,7 +424,7 @@ class AnthropicParser(Parser):
             yield self.out.event(
                 T.SERVER_TOOL_ARGS_DELTA,
                 text,
-                server_tool(block.kind, None),
+                None,
                 item_id=block.tool_id,
                 index=index,
             )

@@ -282,7 +282,7 @@ class OpenAIChatParser(Parser):
             for part in content:
                 yield from self._part(part)
         elif content:
-            yield from self._text(require(content, str, "content"))
+            yield from self._text(require(content, str, "content") or "")
         refusal = require(delta.get("refusal"), str, "refusal")
         if refusal:
             yield out.event(T.REFUSAL_DELTA, refusal)

@@ -24,14 +24,14 @@ T = ChatEventType
 # LIFECYCLE
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ResponseStart(ChatEvent):
     """The stream has begun; nothing has been sent yet."""
 
     type: ClassVar[ChatEventType] = T.RESPONSE_START
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Status(ChatEvent):
     """Something changed that is neither content nor an end."""
 
@@ -42,14 +42,14 @@ class Status(ChatEvent):
     """An explanation; None when there is none."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Heartbeat(ChatEvent):
     """The vendor's sign of life."""
 
     type: ClassVar[ChatEventType] = T.HEARTBEAT
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ResponseEnd(ChatEvent):
     """The stream has ended well. Terminal."""
 
@@ -62,7 +62,7 @@ class ResponseEnd(ChatEvent):
     """Why it ended."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Abort(ChatEvent):
     """The other side has stopped the stream. Terminal."""
 
@@ -78,7 +78,7 @@ class Abort(ChatEvent):
 # STEP
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class StepStart(ChatEvent):
     """The provider has accepted a call of the model."""
 
@@ -89,7 +89,7 @@ class StepStart(ChatEvent):
     """Which attempt at this step was accepted, from 1."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class StepEnd(ChatEvent):
     """A call of the model is over."""
 
@@ -107,14 +107,14 @@ class StepEnd(ChatEvent):
 # TEXT
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class TextStart(ChatEvent):
     """A block of the answer's text begins."""
 
     type: ClassVar[ChatEventType] = T.TEXT_START
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class TextDelta(ChatEvent):
     """A piece of the answer's text."""
 
@@ -122,7 +122,7 @@ class TextDelta(ChatEvent):
     text: str
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class TextEnd(ChatEvent):
     """A block of the answer's text is whole."""
 
@@ -132,14 +132,14 @@ class TextEnd(ChatEvent):
 # THINKING
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ThinkingStart(ChatEvent):
     """A block of reasoning begins."""
 
     type: ClassVar[ChatEventType] = T.THINKING_START
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ThinkingDelta(ChatEvent):
     """A piece of reasoning."""
 
@@ -147,14 +147,14 @@ class ThinkingDelta(ChatEvent):
     text: str
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ThinkingEnd(ChatEvent):
     """A block of reasoning is whole."""
 
     type: ClassVar[ChatEventType] = T.THINKING_END
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ThinkingSignature(ChatEvent):
     """The signature of a block of reasoning: whole, and replacing an earlier one of the block."""
 
@@ -162,7 +162,7 @@ class ThinkingSignature(ChatEvent):
     text: str
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ThinkingRedacted(ChatEvent):
     """A block of reasoning in encrypted form."""
 
@@ -173,7 +173,7 @@ class ThinkingRedacted(ChatEvent):
 # TOOL_CALL
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ToolCallStart(ChatEvent):
     """The model begins to call a tool."""
 
@@ -184,7 +184,7 @@ class ToolCallStart(ChatEvent):
     """The tool's name; None when the provider never sends one."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ToolCallArgsDelta(ChatEvent):
     """A piece of a call's argument text: any slice of it."""
 
@@ -196,7 +196,7 @@ class ToolCallArgsDelta(ChatEvent):
     """The tool's name; None when unknown."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ToolCallEnd(ChatEvent):
     """A call is whole."""
 
@@ -209,7 +209,7 @@ class ToolCallEnd(ChatEvent):
     """The call with its arguments; always there on a delivered event."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ToolResult(ChatEvent):
     """A tool of ours has given its result."""
 
@@ -237,7 +237,7 @@ class ToolResult(ChatEvent):
 # SERVER_TOOL
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ServerToolStart(ChatEvent):
     """The provider begins to use a tool of its own."""
 
@@ -252,7 +252,7 @@ class ServerToolStart(ChatEvent):
     """The vendor's block."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ServerToolArgsDelta(ChatEvent):
     """A piece of what the provider's own tool is given."""
 
@@ -262,7 +262,7 @@ class ServerToolArgsDelta(ChatEvent):
     """web_search, code_execution, file_search, mcp ..."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ServerToolResult(ChatEvent):
     """The provider's own tool has ended."""
 
@@ -282,7 +282,7 @@ class ServerToolResult(ChatEvent):
 # MEDIA
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Citation(ChatEvent):
     """A part of the answer rests on a source."""
 
@@ -290,7 +290,7 @@ class Citation(ChatEvent):
     citation: CitedSource
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class MediaPartial(ChatEvent):
     """A piece, or a preview, of media that is being made."""
 
@@ -298,7 +298,7 @@ class MediaPartial(ChatEvent):
     block: MediaBlock
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class MediaDone(ChatEvent):
     """Media is whole."""
 
@@ -309,7 +309,7 @@ class MediaDone(ChatEvent):
 # SAFETY
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class RefusalDelta(ChatEvent):
     """A piece of the model's words of refusal; these are not text."""
 
@@ -317,7 +317,7 @@ class RefusalDelta(ChatEvent):
     text: str
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class ContentFilter(ChatEvent):
     """The provider's filter spoke."""
 
@@ -333,7 +333,7 @@ class ContentFilter(ChatEvent):
 # META
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class UsageEvent(ChatEvent):
     """What the step has used as of now: an observation, not an amount to add.
 
@@ -344,7 +344,7 @@ class UsageEvent(ChatEvent):
     usage: Usage
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Error(ChatEvent):
     """The stream has failed. Terminal; `on_error` follows with the same exception."""
 
@@ -358,7 +358,7 @@ class Error(ChatEvent):
     """What had been used; None when the provider gave none."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Raw(ChatEvent):
     """A frame or block that nobody modelled: nothing is lost silently."""
 
@@ -366,7 +366,7 @@ class Raw(ChatEvent):
     raw: Any = attrs.field(converter=freeze)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class Custom(ChatEvent):
     """An event outside the model: a third party's, another choice's ("choice"), a sub-agent's ("agent")."""
 

@@ -20,7 +20,7 @@ surrogates, stay what they are in Python; whether they survive the text of JSON 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -63,7 +63,10 @@ class _Form:
     """The same, ready for writing."""
 
 
-def _form(cls: type[ChatEvent]) -> _Form:
+@cache
+def _form(type_: ChatEventType) -> _Form:
+    """Made when it is first needed: to make all 31 takes longer than to import the rest of the room."""
+    cls = EVENT_CLASSES[type_]
     own = fields_of(cls, but={field.name for field in attrs.fields(ChatEvent)})
     return _Form(cls, own, tuple([(field.name, field.shape.write) for field in own]))
 
@@ -99,8 +102,6 @@ def _read_timestamp(value: Any) -> Any:
     except (ValueError, OverflowError):
         raise MisfitError("must be a date and time in ISO 8601") from None
 
-
-_FORMS = {type_: _form(cls) for type_, cls in EVENT_CLASSES.items()}
 
 _HEAD = (
     Field("v", Shape({"const": SCHEMA_VERSION}, _read_version), required=True),
@@ -145,7 +146,7 @@ def encode(event: ChatEvent) -> dict[str, Any]:
         fields["raw_type"] = event.raw_type
     if event.attributes:
         fields["attributes"] = thaw(event.attributes)
-    for name, write in _FORMS[event.type].writers:
+    for name, write in _form(event.type).writers:
         value = getattr(event, name)
         fields[name] = value if write is None or value is None else write(value)
     return fields
@@ -167,7 +168,7 @@ def decode(fields: dict[str, Any]) -> AnyChatEvent:
 
 def _decode(fields: dict[str, Any]) -> AnyChatEvent:
     source = as_object(fields)
-    form = _FORMS[read_fields(source, _HEAD)["type"]]
+    form = _form(read_fields(source, _HEAD)["type"])
     stamp = read_fields(source, _STAMP)
     values = read_fields(source, _BLOCK)
     values.update(read_fields(source, form.fields))
@@ -208,12 +209,13 @@ def schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {
         "ChatEvent": object_schema(ChatEvent, (*_HEAD, *_STAMP, *_ORIGIN, *_BLOCK))
     }
-    for form in _FORMS.values():
+    forms = [_form(type_) for type_ in ChatEventType]
+    for form in forms:
         own = object_schema(form.cls, form.fields)
         own["properties"] = {"type": {"const": form.cls.type.value}, **own["properties"]}
         definitions[form.cls.__name__] = {"allOf": [{"$ref": "#/$defs/ChatEvent"}], **own}
     definitions.update(sorted(DEFINITIONS.items()))
-    refs = {form.cls.type.value: f"#/$defs/{form.cls.__name__}" for form in _FORMS.values()}
+    refs = {form.cls.type.value: f"#/$defs/{form.cls.__name__}" for form in forms}
     whole: dict[str, Any] = thaw(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -102,12 +102,18 @@ class TypedDecoder(Generic[T]):
     caller then goes on with the untyped `decode`, which mends the value or raises the right error.
     """
 
-    __slots__ = ("_decode", "_max_depth", "_max_digits")
+    __slots__ = ("_decode", "_max_depth", "_max_digits", "_type")
 
     def __init__(self, type_: type[T], limits: Limits = DEFAULT_LIMITS) -> None:
-        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(type_).decode
+        self._type = type_
+        self._decode: Callable[[bytes], T] = self._first
         self._max_depth = limits.max_json_depth
         self._max_digits = limits.max_int_digits
+
+    def _first(self, data: bytes) -> T:
+        """Make the decoder when it is first needed: importing the dialects takes half as long without."""
+        self._decode = msgspec.json.Decoder(self._type).decode
+        return self._decode(data)
 
     def decode(self, data: bytes) -> T | None:
         """*data* as the type; None when it is not, or too deep, or may hold a number too long."""
