@@ -115,10 +115,11 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def check_base_url(url: str) -> str:
+def check_base_url(url: str, *, plain_http: bool = False) -> str:
     """*url* without a slash at its end, if it may be asked.
 
-    A query may stay where it holds no secret (`?api-version=...`).
+    A query may stay where it holds no secret (`?api-version=...`). Plain http is for this machine, and for
+    others only with *plain_http*.
 
     Raises: `ConfigurationError`, which says what to write and never shows the URL.
     """
@@ -144,10 +145,10 @@ def check_base_url(url: str) -> str:
             raise ConfigurationError(
                 "base_url holds a key in its query, where proxies and logs see it: take it out and pass it as api_key="
             )
-    if parts.scheme == "http" and not is_loopback(host):
+    if parts.scheme == "http" and not plain_http and not is_loopback(host):
         raise ConfigurationError(
             f"base_url must be https: plain http would show the key and the prompt to everyone on the way to {host} "
-            "(http is for this machine alone: localhost, 127.0.0.1, [::1])"
+            "(http is for this machine alone: localhost, 127.0.0.1, [::1]; a network that you trust takes plain_http=True)"
         )
     return parts._replace(path=parts.path.rstrip("/")).geturl()
 

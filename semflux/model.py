@@ -73,6 +73,7 @@ class ChatModel:
         dialect: str | None = None,
         vendor: Vendor | None = None,
         options: Options | None = None,
+        plain_http: bool = False,
         timeouts: Timeouts | None = None,
         transport: Transport | None = None,
         limits: Limits | None = None,
@@ -84,6 +85,7 @@ class ChatModel:
         "groq:...", or "local", or "local:FILE.gguf".
 
         *base_url*: another server that speaks the vendor's format; https, or http on this machine.
+        *plain_http*: allow http on other machines too, where key and prompts are seen by all on the way.
         *dialect*: another format than the vendor's own, for servers that speak several.
         *vendor*: a `Vendor` of your own in place of the one that *model* names; then *model* may also be
         "ITS-NAME:NAME".
@@ -96,6 +98,8 @@ class ChatModel:
             ConfigurationError: for an unknown vendor or dialect, a missing key, a wrong address.
         """
         self._vendor, self._model = _target(model, vendor)
+        if plain_http:
+            self._vendor = attrs.evolve(self._vendor, plain_http=True)
         self._dialect = find_dialect(dialect or self._vendor.dialect)
         if self._dialect.name not in _BUILDERS:
             raise ConfigurationError(
@@ -110,7 +114,7 @@ class ChatModel:
                 f"{self._vendor.name} has no address of its own: pass base_url=...",
                 provider=self._vendor.name,
             )
-        self._base_url = None if address is None else check_base_url(address)
+        self._base_url = None if address is None else check_base_url(address, plain_http=self._vendor.plain_http)
         if not self._local:
             auth_headers(self._vendor, self._api_key)
         self._options = options or Options()

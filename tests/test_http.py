@@ -199,3 +199,10 @@ def test_the_repr_of_a_request_shows_no_header_query_or_body() -> None:
 def test_the_default_limits_are_those_of_the_security_page() -> None:
     """Bounds that are settable and never silently unlimited, but for the whole."""
     assert Timeouts() == Timeouts(connect=10.0, pool=30.0, first=600.0, idle=300.0, total=None)
+
+
+def test_plain_http_to_another_machine_takes_a_word() -> None:
+    """A server on a trusted network is common for vLLM; the default keeps keys off the wire."""
+    with pytest.raises(ConfigurationError, match="plain_http=True"):
+        check_base_url("http://vllm.example:8000")
+    assert check_base_url("http://vllm.example:8000/", plain_http=True) == "http://vllm.example:8000"

@@ -284,8 +284,8 @@ def _options(request: ChatRequest, vendor: Vendor) -> dict[str, Any]:
     return fields
 
 
-def _url(base_url: str) -> str:
-    base_url = check_base_url(base_url)
+def _url(base_url: str, vendor: Vendor) -> str:
+    base_url = check_base_url(base_url, plain_http=vendor.plain_http)
     return join_url(base_url, "/messages" if urlsplit(base_url).path.endswith("/v1") else "/v1/messages")
 
 
@@ -310,7 +310,7 @@ def build_anthropic(
     body["stream"] = request.stream
     body.update(request.options.extra)
     return json_request(
-        _url(base_url),
+        _url(base_url, vendor),
         body,
         headers=_headers(vendor, api_key),
         extra_headers=request.options.headers,

@@ -7,6 +7,7 @@ and ends that the wire format does not have are the normalizer's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, cast, overload
 
@@ -39,7 +40,6 @@ from semflux.response import CitedSource, FinishReason
 from semflux.state import Boundaries, RunState
 from semflux.usage import Usage
 from semflux.wire.json import replace_surrogates
-
 
 
 @attrs.frozen(kw_only=True)
@@ -292,7 +292,7 @@ def object_of(value: Any) -> dict[str, Any]:
 
 def list_of(value: Any) -> list[Any]:
     """*value* if it is an array, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def text_of(value: Any) -> str:
@@ -311,7 +311,7 @@ def int_of(value: Any) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if isinstance(value, float) and value == value and abs(value) < 2**63:
+    if isinstance(value, float) and math.isfinite(value) and abs(value) < 2**63:
         return int(value)
     return None
 

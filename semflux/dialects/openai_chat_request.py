@@ -268,7 +268,7 @@ def _options(request: ChatRequest, vendor: Vendor) -> dict[str, Any]:
 
 
 def _url(base_url: str, model: str, vendor: Vendor) -> str:
-    base_url = check_base_url(base_url)
+    base_url = check_base_url(base_url, plain_http=vendor.plain_http)
     path = urlsplit(base_url).path
     start = "" if path else vendor.root_path
     if not vendor.deployments or path.endswith("/v1"):

@@ -29,6 +29,9 @@ class Vendor:
     """The dialect it speaks, unless a model is asked to speak another: "openai-chat" or "anthropic"."""
     base_url: str | None = None
     """Where it is; None where everyone has an address of their own."""
+    plain_http: bool = False
+    """True where an address without https may be asked though it is not on this machine: for a network that
+    you trust with the key and the prompts."""
     root_path: str = "/v1"
     """The path a *base_url* gets that has none of its own (http://127.0.0.1:8000)."""
     env_keys: tuple[str, ...] = ()
