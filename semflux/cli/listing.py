@@ -70,7 +70,7 @@ def _key(vendor: Vendor) -> str:
 
 def _address(prefix: str, vendor: Vendor) -> str:
     if prefix == "local":
-        return "in this process's care"
+        return "started on first use"
     return " or ".join([*vendor.env_base_urls, *([vendor.base_url] if vendor.base_url else [])])
 
 

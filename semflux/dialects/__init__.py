@@ -6,7 +6,7 @@ anthropic.py         Anthropic messages
 *_parts.py           pieces of their frames as values
 *_request.py         requests to them
 vendors.py           who speaks what, as data
-think_tags.py        reasoning inside the text
+think_tags.py        reasoning inside the text; reasoning_details.py: OpenRouter's proofs of it
 """
 
 from __future__ import annotations

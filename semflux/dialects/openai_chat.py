@@ -36,6 +36,7 @@ from semflux.dialects.openai_chat_parts import (
     image_of,
     usage_of,
 )
+from semflux.dialects.reasoning_details import ReasoningDetails
 from semflux.dialects.think_tags import ThinkSplitter
 from semflux.errors import BadFrameError, ProviderError
 from semflux.events import ChatEventType, TextDelta
@@ -116,6 +117,7 @@ class OpenAIChatParser(Parser):
         super().__init__(out, options)
         self._think = ThinkSplitter(options.think_tags)
         self._cited: set[Any] = set()
+        self._details = ReasoningDetails()
         self._last_call: str | None = None
         """The id of the call that the latest fragment was of, where it had one."""
         self._logprobs: list[Any] = []
@@ -319,6 +321,7 @@ class OpenAIChatParser(Parser):
                 if text:
                     yield self.out.thinking(text)
         for detail in details:
+            self._details.add(detail)
             if text_of(detail.get("signature")):
                 yield self.out.event(T.THINKING_SIGNATURE, text_of(detail["signature"]))
             elif text_of(detail.get("data")):
@@ -410,6 +413,8 @@ class OpenAIChatParser(Parser):
     def finish(self) -> Iterator[Any]:
         for thinking, piece in self._think.flush():
             yield self.out.thinking(piece) if thinking else self._piece(piece)
+        for detail in self._details.whole():
+            yield self.out.raw({"reasoning_details": [detail]}, block=detail)
 
 
 def _arguments(function: dict[str, Any]) -> str:
