@@ -154,7 +154,8 @@ class Calls:
         sent, name = event.tool_call_id or None, event.name or None
         call = self._find(event, sent, name)
         if call is None:
-            return self._open_by(event, sent, name)
+            # A fragment that says nothing at all makes no call.
+            return self._open_by(event, sent, name) if sent or name or text else ()
         if call.sent_id is None and sent is not None:
             call.sent_id = sent
             if not call.started:

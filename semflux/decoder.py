@@ -19,6 +19,7 @@ from semflux.state import RunState
 from semflux.wire.framing import framer
 from semflux.wire.json import decode as decode_json
 
+_NOTHING: Iterator[Any] = iter(())
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _HEAD = 4096  # bytes in which the first one that is not blank is looked for
@@ -96,6 +97,9 @@ class Decoder:
     def events(self) -> Iterator[Any]:
         """The drafts that the bytes so far give, each made when it is asked for."""
         if self._pending is None:
+            if self._json is None and not self._framer.ready:
+                # Small chunks: most of them complete nothing.
+                return _NOTHING
             self._pending = self._run()
         return self._pending
 
@@ -112,8 +116,7 @@ class Decoder:
         try:
             for event, data, _ in () if self.done else self._framer.frames():
                 try:
-                    for draft in decode(event, data):
-                        yield draft
+                    yield from decode(event, data)
                 except BadFrameError as error:
                     self._bad_frame(error)
                 if parser.ended:

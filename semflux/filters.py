@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from semflux.errors import ConfigurationError
 from semflux.events import EVENT_CLASSES, TERMINAL_TYPES, ChatEvent, ChatEventGroup, ChatEventType
 
 ALWAYS_DELIVERED = TERMINAL_TYPES | {
@@ -38,14 +39,22 @@ class ChatEventFilter:
 
     @classmethod
     def of(cls, *types: ChatEventType) -> ChatEventFilter:
-        """Events of these types."""
-        wanted = frozenset([ChatEventType(item) for item in types])
+        """Events of these types.
+
+        Raises:
+            ConfigurationError: if one of *types* is none.
+        """
+        wanted = frozenset([type_of(item) for item in types])
         return cls(lambda event: event.type in wanted, types=wanted)
 
     @classmethod
     def of_group(cls, *groups: ChatEventGroup) -> ChatEventFilter:
-        """Events of these groups."""
-        wanted = frozenset([ChatEventGroup(item) for item in groups])
+        """Events of these groups.
+
+        Raises:
+            ConfigurationError: if one of *groups* is none.
+        """
+        wanted = frozenset([group_of(item) for item in groups])
         return cls.of(*[event_type for event_type in ChatEventType if event_type.group in wanted])
 
     @classmethod
@@ -88,7 +97,34 @@ class ChatEventFilter:
         return f"ChatEventFilter.of({', '.join(sorted(self.types))})"
 
 
-ChatEventFilter.DEFAULT = ChatEventFilter.of(ChatEventType.HEARTBEAT, ChatEventType.RAW).negate()
+def type_of(item: Any) -> ChatEventType:
+    """The event type that *item*, a type, its name or an event class, stands for.
+
+    Raises:
+        ConfigurationError: if it is neither.
+    """
+    if isinstance(item, type) and issubclass(item, ChatEvent) and item is not ChatEvent:
+        return item.type
+    try:
+        return ChatEventType(item)
+    except ValueError:
+        raise ConfigurationError(
+            f"{item!r} is no event type: write ChatEventType.TEXT_DELTA or TextDelta, for example"
+        ) from None
+
+
+def group_of(item: Any) -> ChatEventGroup:
+    """The group that *item*, a group or its name, stands for.
+
+    Raises:
+        ConfigurationError: if it is neither.
+    """
+    try:
+        return ChatEventGroup(item)
+    except ValueError:
+        raise ConfigurationError(
+            f"{item!r} is no group of events: write ChatEventGroup.TEXT, for example"
+        ) from None
 
 
 def delivers(keep: Callable[[ChatEvent], object]) -> Callable[[ChatEvent], object]:
@@ -107,4 +143,6 @@ def shown_classes(keep: Callable[[ChatEvent], object] | None) -> frozenset[type[
     return None if types is None else frozenset([EVENT_CLASSES[t] for t in types | ALWAYS_DELIVERED])
 
 
-__all__ = ("ALWAYS_DELIVERED", "ChatEventFilter", "delivers", "shown_classes")
+ChatEventFilter.DEFAULT = ChatEventFilter.of(ChatEventType.HEARTBEAT, ChatEventType.RAW).negate()
+
+__all__ = ("ALWAYS_DELIVERED", "ChatEventFilter", "delivers", "group_of", "shown_classes", "type_of")

@@ -57,6 +57,16 @@ def _target(model: str, vendor: Vendor | None) -> tuple[Vendor, str]:
     return vendor or target.vendor, target.model
 
 
+def _bare(error: ConfigurationError) -> ConfigurationError:
+    """*error* without the frames that it came through, whose local variables a traceback may show."""
+    error.__context__ = None
+    return error.with_traceback(None)
+
+
+def _first_of(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
+    return next((value for name in names if (value := variables.get(name))), None)
+
+
 class ChatModel:
     """A model at a provider. Making one opens nothing; it may be used by many tasks and loops at once.
 
@@ -97,6 +107,9 @@ class ChatModel:
         Raises:
             ConfigurationError: for an unknown vendor or dialect, a missing key, a wrong address.
         """
+        # From here on no local variable holds a key, nor an address that may hold one: a traceback shows locals.
+        key, place = None if api_key is None else Secret(api_key), Secret(base_url or "")
+        del api_key, base_url
         self._vendor, self._model = _target(model, vendor)
         if plain_http:
             self._vendor = attrs.evolve(self._vendor, plain_http=True)
@@ -106,17 +119,22 @@ class ChatModel:
                 f"the dialect {self._dialect.name!r} reads recordings and builds no requests; those that do: "
                 f"{', '.join(_BUILDERS)}"
             )
-        self._local = self._vendor.name == "local" and base_url is None
-        self._api_key = None if api_key is None else Secret(api_key)
-        address = base_url or self._vendor.base_url
-        if address is None and not self._local:
-            raise ConfigurationError(
-                f"{self._vendor.name} has no address of its own: pass base_url=...",
-                provider=self._vendor.name,
-            )
-        self._base_url = None if address is None else check_base_url(address, plain_http=self._vendor.plain_http)
+        self._api_key = key
+        self._local = self._vendor.name == "local" and not place
+        self._base_url: str | None = None
         if not self._local:
-            auth_headers(self._vendor, self._api_key)
+            if not place and self._vendor.base_url is None:
+                raise ConfigurationError(
+                    f"{self._vendor.name} has no address of its own: pass base_url=...",
+                    provider=self._vendor.name,
+                )
+            try:
+                self._base_url = check_base_url(
+                    place.reveal() or self._vendor.base_url or "", plain_http=self._vendor.plain_http
+                )
+            except ConfigurationError as error:
+                raise _bare(error) from None
+            auth_headers(self._vendor, key)
         self._options = options or Options()
         self._timeouts = timeouts or Timeouts()
         self._own_transport = transport is None
@@ -135,12 +153,16 @@ class ChatModel:
         Raises:
             ConfigurationError: as the constructor, also for a missing key; it names the variable.
         """
-        variables = os.environ if environ is None else environ
         vendor, _ = _target(model, settings.get("vendor"))
         for name, names in (("api_key", vendor.env_keys), ("base_url", vendor.env_base_urls)):
             if settings.get(name) is None:
-                settings[name] = next((value for key in names if (value := variables.get(key))), None)
-        return cls(model, **settings)
+                settings[name] = _first_of(names, os.environ if environ is None else environ)
+        try:
+            return cls(model, **settings)
+        except ConfigurationError as error:
+            # As in the constructor: not what was read.
+            del settings, environ
+            raise _bare(error) from None
 
     @property
     def name(self) -> str:
@@ -176,6 +198,8 @@ class ChatModel:
         await self.aclose()
 
     def __repr__(self) -> str:
+        if "_base_url" not in self.__dict__:
+            return "<ChatModel>"  # its making fails, and a traceback with local variables is shown
         host = "local" if self._base_url is None else urlsplit(self._base_url).hostname
         return f"<ChatModel {self._vendor.name}:{self._model} at {host}, {self._dialect.name}>"
 
@@ -223,8 +247,13 @@ class ChatModel:
         return ChatStream(ChatSource(lambda run: ModelPump(run, call), event_filter, prepare))
 
     def _build(self, request: ChatRequest, base_url: str, api_key: Secret | None) -> HttpRequest:
-        build = _BUILDERS[self._dialect.name]
-        return build(request, base_url=base_url, api_key=api_key, vendor=self._vendor)
+        try:
+            return _BUILDERS[self._dialect.name](
+                request, base_url=base_url, api_key=api_key, vendor=self._vendor
+            )
+        except ConfigurationError as error:
+            # Its frames hold the prompt; its message says all.
+            raise _bare(error) from None
 
 
 @attrs.frozen

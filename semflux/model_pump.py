@@ -121,7 +121,7 @@ class ModelPump(Pump):
         began = clock.monotonic()
         if finished:
             # Like the limits, it runs only while bytes are waited for: a slow consumer loses none.
-            self._grace = clock.call_later(self._grace_left, self._end_grace)
+            self._grace = clock.call_later(self._grace_left, self._end_grace, exchange)
         watchdog.resume()
         try:
             data = await exchange.read()
@@ -146,11 +146,10 @@ class ModelPump(Pump):
                 self.state.ledger.note("content_type")
         self._receive(data)
 
-    def _end_grace(self) -> None:
+    def _end_grace(self, exchange: Exchange) -> None:
         """The provider did not end its answer in time: what is there is the answer."""
         self._grace_over = True
-        if self._exchange is not None:
-            self._exchange.close()
+        exchange.close()
 
     async def _drain(self, exchange: Exchange) -> None:
         """Read on to the end of the answer, so that its connection is used again; then close in any case."""
@@ -274,9 +273,9 @@ class ModelPump(Pump):
     # Ending
 
     def _step_ended(self) -> None:
+        assert self._watchdog is not None  # made with the exchange
         # Whole: no limit can turn it into a failure any more.
-        if self._watchdog is not None:
-            self._watchdog.close()
+        self._watchdog.close()
         self._draining = True
 
     def fail(self, error: SemfluxError) -> None:
@@ -286,7 +285,8 @@ class ModelPump(Pump):
         super().fail(error)
 
     def _complete(self, error: SemfluxError) -> None:
-        if error.provider is None:
+        if error.provider in (None, self._call.dialect.name):
+            # Decoder and parser only know what is spoken, not with whom.
             error.provider = self._call.provider
         if error.request_id is None:
             error.request_id = self._request_id

@@ -94,6 +94,8 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         self._server_count = 0
         self._refusal = ""
         self._step_open = False
+        self._stepped = False
+        """True once a step has started: streams made by hand may have none."""
         self._ended = False
         self._arms: dict[type[Any], Callable[[Any], Iterable[Any]]] = {Seal: self._seal}
         for event_type, arm in {
@@ -326,15 +328,15 @@ class Normalizer(Stage[Any, AnyChatEvent]):
             if event.origin.step == self._state.origin.step:
                 return
             yield from self._close()
-        self._step_open = True
+        self._step_open = self._stepped = True
         self._state.origin = event.origin
         self._server_count = 0
         self._calls.begin_step(event.origin.step)
         yield event
 
     def _end_step(self, event: Any) -> Iterator[Any]:
-        if not self._step_open and not self._blocks.any_open and not self._calls.any_open:
-            # With content open, the step is one whose start nobody sent: streams made by hand have none.
+        in_step = self._step_open or (not self._stepped and (self._blocks.any_open or self._calls.any_open))
+        if not in_step:
             self._state.ledger.repair("stray_end", "the end of a step that is not open")
             return
         yield from self._end_content(failing=bool(event.attributes.get("partial")))

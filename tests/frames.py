@@ -44,7 +44,9 @@ def cu(prompt: int, completion: int, **usage: Any) -> bytes:
     return chunk(usage={"prompt_tokens": prompt, "completion_tokens": completion, **usage})
 
 
-def tc(index: int | None, id: str | None = None, name: str | None = None, args: str | None = None) -> dict[str, Any]:
+def tc(
+    index: int | None, id: str | None = None, name: str | None = None, args: str | None = None
+) -> dict[str, Any]:
     """A delta with a fragment of one call; what is None is left out."""
     function = {key: value for key, value in (("name", name), ("arguments", args)) if value is not None}
     call = {"index": index, "id": id, "function": function or None}
@@ -68,7 +70,13 @@ def an(type: str, **fields: Any) -> bytes:
 
 def start(content: Iterable[Any] = (), stop_reason: str | None = None, id: str = "m1", **usage: Any) -> bytes:
     """The frame that starts a message."""
-    message = {"id": id, "type": "message", "model": "claude", "content": list(content), "stop_reason": stop_reason}
+    message = {
+        "id": id,
+        "type": "message",
+        "model": "claude",
+        "content": list(content),
+        "stop_reason": stop_reason,
+    }
     return an("message_start", message={**message, "usage": usage or {"input_tokens": 3, "output_tokens": 1}})
 
 
@@ -91,7 +99,11 @@ def end(index: int | None) -> bytes:
 
 def md(reason: str | None, usage: Any = None, **delta: Any) -> bytes:
     """The frame that says why the message stops."""
-    return an("message_delta", delta={"stop_reason": reason, **delta}, usage={"output_tokens": 5} if usage is None else usage)
+    return an(
+        "message_delta",
+        delta={"stop_reason": reason, **delta},
+        usage={"output_tokens": 5} if usage is None else usage,
+    )
 
 
 STOP = an("message_stop")
@@ -123,7 +135,15 @@ class Seen:
     @property
     def types(self) -> list[str]:
         """The types between STEP_START and STEP_END, boundaries of blocks left out."""
-        frame = {T.RESPONSE_START, T.STEP_START, T.STEP_END, T.RESPONSE_END, T.TEXT_START, T.TEXT_END, T.THINKING_START}
+        frame = {
+            T.RESPONSE_START,
+            T.STEP_START,
+            T.STEP_END,
+            T.RESPONSE_END,
+            T.TEXT_START,
+            T.TEXT_END,
+            T.THINKING_START,
+        }
         hidden = frame | {T.THINKING_END, T.TOOL_CALL_START, T.TOOL_CALL_END}
         return [str(event.type) for event in self.events if event.type not in hidden]
 
@@ -151,7 +171,9 @@ def read(data: bytes | Iterable[bytes], dialect: str, **options: Any) -> Seen:
     events: list[AnyChatEvent] = []
     errors: list[Exception] = []
     ended: list[bool] = []
-    semflux.parse(data, dialect=dialect, **options).subscribe(events.append, errors.append, lambda: ended.append(True))
+    semflux.parse(data, dialect=dialect, **options).subscribe(
+        events.append, errors.append, lambda: ended.append(True)
+    )
     assert len(errors) + len(ended) == 1, "exactly one terminal signal"
     error = errors[0] if errors else None
     assert error is None or (isinstance(error, SemfluxError) and error.kind != "source"), repr(error)

@@ -13,10 +13,11 @@ from typing import Any
 
 from semflux.errors import ConnectionLostError
 from semflux.events import EVENT_CLASSES, ChatEvent, ChatEventType, Origin
+from semflux.events.base import NO_ORIGIN
 from semflux.messages import ToolCall
 from semflux.normalize import SEAL, Normalizer
 from semflux.response import CitedSource
-from semflux.state import Boundaries, RunState
+from semflux.state import IMPLIED, Boundaries, RunState
 from semflux.usage import Usage
 
 T = ChatEventType
@@ -79,7 +80,7 @@ _VALUES: dict[ChatEventType, tuple[Any, ...]] = {
 }
 
 
-def draft(token: str, origin: Origin = Origin()) -> Any:
+def draft(token: str, origin: Origin = NO_ORIGIN) -> Any:
     """The draft that *token* stands for."""
     match = _TOKEN.fullmatch(token)
     assert match is not None, token
@@ -126,7 +127,7 @@ def _show(event: ChatEvent) -> str:
 class Machine:
     """A normalizer that is driven in the notation."""
 
-    def __init__(self, boundaries: Boundaries = Boundaries(), *, strict: bool = False) -> None:
+    def __init__(self, boundaries: Boundaries = IMPLIED, *, strict: bool = False) -> None:
         self.state = RunState(response_id="r", boundaries=boundaries, strict=strict)
         self.normalizer = Normalizer(self.state)
         self.out: list[ChatEvent] = []

@@ -65,7 +65,12 @@ def test_the_end_of_a_step_brings_the_step_and_the_end_of_the_stream_all_of_them
     )[-2:]  # fmt: skip
 
     assert (step.response.text, step.usage, step.finish_reason) == ("a", Usage(input_tokens=1), "length")
-    assert (end.response.text, end.usage, end.finish_reason, end.response.partial) == ("a", Usage(input_tokens=1), "length", False)
+    assert (end.response.text, end.usage, end.finish_reason, end.response.partial) == (
+        "a",
+        Usage(input_tokens=1),
+        "length",
+        False,
+    )
     assert end.response.steps == (step.response,)
 
 

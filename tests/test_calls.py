@@ -19,7 +19,13 @@ IDS = Boundaries(tool_ids=True)
 """OpenAI chat: nothing but ids."""
 
 
-def frag(text: str, id: str | None = None, name: str | None = None, index: int | None = None, item: str | None = None) -> Any:
+def frag(
+    text: str,
+    id: str | None = None,
+    name: str | None = None,
+    index: int | None = None,
+    item: str | None = None,
+) -> Any:
     """A fragment whose text the notation cannot hold."""
     return ToolCallArgsDelta.draft_class(text, id, name, item_id=item, index=index)
 
@@ -37,7 +43,7 @@ def args(machine: Machine) -> dict[str | None, str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "gives"),
+    "given, gives",
     [
         ("TOOL~[a:f]1{,0} TOOL~[b:g]2{,1} TOOL~[a]3 TOOL~[b]4", {"a": "13", "b": "24"}),
         ("TOOL~[a:f]1{,0} TOOL~[b:g]2{,1} TOOL~3{,0} TOOL~4{,1}", {"a": "13", "b": "24"}),
@@ -142,7 +148,11 @@ def test_another_name_without_id_under_a_used_index_is_another_call() -> None:
 
 def test_the_same_name_under_a_used_index_is_another_call_once_the_arguments_are_whole() -> None:
     """Until then it is the same call with its name repeated."""
-    machine = Machine().push(frag("{", None, "f", 0), frag('"a":1}', None, "f", 0), frag('{"b": 2}', None, "f", 0)).feed("$")
+    machine = (
+        Machine()
+        .push(frag("{", None, "f", 0), frag('"a":1}', None, "f", 0), frag('{"b": 2}', None, "f", 0))
+        .feed("$")
+    )
 
     assert args(machine) == {"call_0_0": '{"a":1}', "call_0_1": '{"b": 2}'}
 
@@ -226,7 +236,7 @@ def test_an_id_that_was_made_up_here_cannot_be_taken_by_the_provider() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "gives", "repairs"),
+    "given, gives, repairs",
     [
         ("TOOL+[a:f] TOOL+[a:f]", "TOOL+[a:f]", {"duplicate_start": 1}),
         ("TOOL+[a:f]{,0} TOOL+[a:f]", "TOOL+[a:f]{,0}", {"duplicate_start": 1}),
@@ -248,6 +258,14 @@ def test_starts_and_ends_find_their_call(given: str, gives: str, repairs: dict[s
 
     assert machine.shown == gives
     assert machine.repairs == repairs
+
+
+@pytest.mark.parametrize("boundaries", [IDS, FULL])
+def test_a_fragment_that_says_nothing_makes_no_call(boundaries: Boundaries) -> None:
+    """Neither id nor name nor text; the index alone is none."""
+    machine = Machine(boundaries).feed("TOOL~{,0} TOOL~ SEAL")
+
+    assert (machine.shown, machine.repairs) == ("", {})
 
 
 def test_a_made_start_has_what_came_with_the_call() -> None:

@@ -8,10 +8,28 @@ from typing import Any
 import pytest
 
 from semflux.decoder import Decoder
+from semflux.dialects import dialect as find_dialect
 from semflux.dialects.anthropic import ANTHROPIC
-from semflux.dialects.base import Dialect, Out, Parser, ParserOptions, int_of, require, string_of, text_of, whole_object
+from semflux.dialects.base import (
+    Dialect,
+    Out,
+    Parser,
+    ParserOptions,
+    int_of,
+    require,
+    string_of,
+    text_of,
+    whole_object,
+)
 from semflux.dialects.openai_chat import OPENAI_CHAT
-from semflux.errors import BadFrameError, FrameTooLargeError, NotAStreamError, RepairError, TruncatedStreamError
+from semflux.errors import (
+    BadFrameError,
+    ConfigurationError,
+    FrameTooLargeError,
+    NotAStreamError,
+    RepairError,
+    TruncatedStreamError,
+)
 from semflux.events import ChatEventType
 from semflux.normalize import SEAL
 from semflux.response import CitedSource
@@ -111,7 +129,7 @@ def test_what_is_held_back_is_given_at_the_end_of_a_failing_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rest", "text", "notes"),
+    "rest, text, notes",
     [
         (b"data: [DONE]", "a", {}),
         (b"data: [DONE]\n", "a", {}),
@@ -144,7 +162,11 @@ def test_before_the_finish_signal_a_whole_frame_may_bring_it() -> None:
 def test_frames_over_their_bound() -> None:
     """An error before the finish signal; after it they are dropped, and the step is over."""
     limits = Limits(max_line_bytes=200, max_event_bytes=150)
-    for large in (cc({"content": "x" * 300}), b"data: " + b"x" * 300, b"data: " + b"x" * 120 + b"\ndata: " + b"y" * 120):
+    for large in (
+        cc({"content": "x" * 300}),
+        b"data: " + b"x" * 300,
+        b"data: " + b"x" * 120 + b"\ndata: " + b"y" * 120,
+    ):
         error = chat(cc({"content": "a"}), large, limits=limits).error
         assert isinstance(error, FrameTooLargeError), large
 
@@ -247,7 +269,9 @@ def test_out_fills_in_what_all_events_of_a_step_share() -> None:
         out.citation(CitedSource()), out.raw({"a": [1]}), out.raw(1, 2, {"b": 1}), out.event(T.STATUS, "x", item_id="i"),
     ]  # fmt: skip
 
-    assert {(d.response_id, d.provider_response_id, d.step, d.raw_type) for d in drafts} == {("r", "p", 2, "frame")}
+    assert {(d.response_id, d.provider_response_id, d.step, d.raw_type) for d in drafts} == {
+        ("r", "p", 2, "frame")
+    }
     assert {(d.origin.dialect, d.origin.model) for d in drafts} == {("d", "m")}
     assert state.origin is out.origin
     assert (drafts[0].index, drafts[0].item_id) == (1, "i")
@@ -265,8 +289,18 @@ def test_the_first_finish_signal_is_the_one_that_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "number"),
-    [(3, 3), (3.0, 3), (-1, -1), (2**70, 2**70), (True, None), ("3", None), (None, None), (float("nan"), None), (1e300, None)],
+    "value, number",
+    [
+        (3, 3),
+        (3.0, 3),
+        (-1, -1),
+        (2**70, 2**70),
+        (True, None),
+        ("3", None),
+        (None, None),
+        (float("nan"), None),
+        (1e300, None),
+    ],
 )
 def test_counts_are_whole_numbers(value: Any, number: int | None) -> None:
     """Some vendors send floats."""
@@ -275,7 +309,13 @@ def test_counts_are_whole_numbers(value: Any, number: int | None) -> None:
 
 def test_strings_and_shapes() -> None:
     """What is no string is none; what has a wrong shape is a bad frame that quotes nothing."""
-    assert (text_of("a"), text_of("a\ud83d"), text_of(5), string_of("a\ud83d"), string_of(None)) == ("a", "a\ufffd", "", "a\ud83d", "")
+    assert (text_of("a"), text_of("a\ud83d"), text_of(5), string_of("a\ud83d"), string_of(None)) == (
+        "a",
+        "a\ufffd",
+        "",
+        "a\ud83d",
+        "",
+    )
     assert require(None, dict, "x") is None
     assert require([1], list, "x") == [1]
     with pytest.raises(BadFrameError, match="the delta is str, not an object"):
@@ -290,6 +330,16 @@ def test_options_of_a_parser() -> None:
     for dialect, frame in ((OPENAI_CHAT, sse({"error": "x"})), (ANTHROPIC, an("error", error="x"))):
         made = Decoder(dialect, RunState(), ParserOptions(provider="groq"))
         made.receive(frame)
-        with pytest.raises(Exception, match="^groq reported") as caught:
+        with pytest.raises(Exception, match=r"^groq reported") as caught:
             list(made.events())
         assert caught.value.provider == "groq"  # type: ignore[attr-defined]  # ours
+
+
+def test_a_dialect_is_found_by_its_name() -> None:
+    """What is none is refused; the message lists what there is, and what may have been meant."""
+    assert find_dialect("openai-chat") is OPENAI_CHAT
+    assert find_dialect("anthropic") is ANTHROPIC
+    with pytest.raises(ConfigurationError, match="did you mean 'openai-chat'"):
+        find_dialect("openai_chat")
+    with pytest.raises(ConfigurationError, match="openai-chat, anthropic"):
+        find_dialect("zzz")

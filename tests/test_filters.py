@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import semflux
+from semflux.errors import ConfigurationError, SemfluxError
 from semflux.events import (
     Abort,
     ChatEvent,
@@ -24,7 +25,6 @@ from semflux.events import (
     TextStart,
     ThinkingDelta,
 )
-from semflux.errors import SemfluxError
 from semflux.filters import ALWAYS_DELIVERED, ChatEventFilter, delivers, shown_classes
 from tests.frames import DONE, cc, chat, cu
 
@@ -47,7 +47,7 @@ def is_short(event: ChatEvent) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("keep", "types"),
+    "keep, types",
     [
         (F.of(T.TEXT_DELTA), ["TEXT_DELTA"]),
         (F.of(), []),
@@ -74,17 +74,25 @@ def test_filters_are_predicates_that_combine(keep: ChatEventFilter, types: list[
 def test_all_and_default() -> None:
     """All of them, and all but HEARTBEAT and RAW."""
     assert passed(F.all()) == [str(event.type) for event in EVENTS]
-    assert passed(F.DEFAULT) == [str(event.type) for event in EVENTS if event.type not in {T.HEARTBEAT, T.RAW}]
+    assert passed(F.DEFAULT) == [
+        str(event.type) for event in EVENTS if event.type not in {T.HEARTBEAT, T.RAW}
+    ]
     assert passed(~F.all()) == []
 
 
+def test_a_type_may_be_given_by_its_name_or_class() -> None:
+    """A group by its name."""
+    assert passed(F.of("TEXT_DELTA")) == passed(F.of(TextDelta)) == ["TEXT_DELTA"]  # type: ignore[arg-type]
+    assert passed(F.of_group("TEXT")) == ["TEXT_START", "TEXT_DELTA"]  # type: ignore[arg-type]
+
+
 def test_what_is_no_type_or_group_is_refused() -> None:
-    """At once, not by showing nothing."""
-    assert passed(F.of("TEXT_DELTA")) == ["TEXT_DELTA"]  # type: ignore[arg-type]  # by its name
-    with pytest.raises(ValueError, match="text"):
-        F.of("text")  # type: ignore[arg-type]  # what it is about
-    with pytest.raises(ValueError, match="text"):
-        F.of_group("text")  # type: ignore[arg-type]  # what it is about
+    """At once, not by showing nothing; the message says what to write."""
+    for wrong in ("text", ChatEvent, None):
+        with pytest.raises(ConfigurationError, match="no event type: write"):
+            F.of(wrong)  # type: ignore[arg-type]  # none
+        with pytest.raises(ConfigurationError, match="no group of events: write"):
+            F.of_group(wrong)  # type: ignore[arg-type]  # none
 
 
 def test_a_filter_shows_what_it_lets_through() -> None:
@@ -93,10 +101,26 @@ def test_a_filter_shows_what_it_lets_through() -> None:
     assert repr(F(is_short)) == "ChatEventFilter(...)"
 
 
-@pytest.mark.parametrize("keep", [F.of(T.TEXT_DELTA), F(lambda event: event.type is T.TEXT_DELTA), lambda event: event.type is T.TEXT_DELTA])
+@pytest.mark.parametrize(
+    "keep",
+    [
+        F.of(T.TEXT_DELTA),
+        F(lambda event: event.type is T.TEXT_DELTA),
+        lambda event: event.type is T.TEXT_DELTA,
+    ],
+)
 def test_the_frame_of_a_stream_is_always_delivered(keep: Any) -> None:
     """Steps, lifecycle events but HEARTBEAT, and every terminal event."""
-    frame = ["RESPONSE_START", "STEP_START", "STATUS", "TEXT_DELTA", "STEP_END", "RESPONSE_END", "ABORT", "ERROR"]
+    frame = [
+        "RESPONSE_START",
+        "STEP_START",
+        "STATUS",
+        "TEXT_DELTA",
+        "STEP_END",
+        "RESPONSE_END",
+        "ABORT",
+        "ERROR",
+    ]
 
     assert passed(delivers(keep)) == frame
     assert passed(lambda event: event.type in ALWAYS_DELIVERED | {T.TEXT_DELTA}) == frame
@@ -136,4 +160,3 @@ def test_a_filter_changes_delivery_and_nothing_else(keep: Any) -> None:
     assert [(e.seq, e.type) for e in events] == [(e.seq, e.type) for e in everything.events if keeps(e)]
     response: Any = events[-1].response
     assert {**response.to_dict(), "response_id": ""} == {**everything.response.to_dict(), "response_id": ""}
-

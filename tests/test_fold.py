@@ -79,7 +79,13 @@ def test_deltas_are_joined_in_the_order_of_the_stream() -> None:
 
 def test_blocks_without_starts_are_found_by_their_identity() -> None:
     """Events that were made by hand need no boundaries."""
-    step = step_of(TextDelta("a", index=0), TextDelta("b", index=1), TextDelta("c", index=0), ThinkingDelta("t"), ThinkingDelta("u"))
+    step = step_of(
+        TextDelta("a", index=0),
+        TextDelta("b", index=1),
+        TextDelta("c", index=0),
+        ThinkingDelta("t"),
+        ThinkingDelta("u"),
+    )
 
     assert step.message.parts == (TextPart("ac"), TextPart("b"), ThinkingPart("tu"))
 
@@ -120,20 +126,35 @@ def test_server_tools_are_vendor_parts_with_their_input_put_in() -> None:
         return [part.raw for part in step_of(*events).message.parts if isinstance(part, VendorPart)]
 
     begin = ServerToolStart("x", raw=start, item_id="s", attributes=args)
-    assert parts(begin, ServerToolArgsDelta('{"q"', item_id="s"), ServerToolArgsDelta(":1}", item_id="s")) == [{**start, "input": {"q": 1}}]
+    assert parts(
+        begin, ServerToolArgsDelta('{"q"', item_id="s"), ServerToolArgsDelta(":1}", item_id="s")
+    ) == [{**start, "input": {"q": 1}}]
     assert parts(begin, ServerToolArgsDelta("cut", item_id="s"), ServerToolResult(raw={"r": 1}, item_id="s")) == [
         {**start, "input": "cut"}, {"r": 1},
     ]  # fmt: skip
     assert parts(begin, ServerToolResult(raw={"all": 1}, item_id="s", attributes=whole)) == [{"all": 1}]
     assert parts(ServerToolResult(raw={"all": 1}, item_id="s", attributes=whole)) == [{"all": 1}]
-    assert parts(ServerToolStart("x", item_id="s"), ServerToolArgsDelta("a", item_id="other"), ServerToolResult(item_id="s")) == []
+    assert (
+        parts(
+            ServerToolStart("x", item_id="s"),
+            ServerToolArgsDelta("a", item_id="other"),
+            ServerToolResult(item_id="s"),
+        )
+        == []
+    )
 
 
 def test_citations_media_and_log_probabilities_are_gathered() -> None:
     """Finished media only."""
     source, block = CitedSource(url="u"), MediaBlock(kind="image", url="i")
     logprobs = FrozenDict(logprobs=({"token": "a"},))
-    step = step_of(Citation(source), Citation(source), MediaPartial(block), MediaDone(block), TextDelta("a", attributes=logprobs))
+    step = step_of(
+        Citation(source),
+        Citation(source),
+        MediaPartial(block),
+        MediaDone(block),
+        TextDelta("a", attributes=logprobs),
+    )
 
     assert (step.citations, step.media, step.logprobs) == ((source, source), (block,), ({"token": "a"},))
 
@@ -142,7 +163,7 @@ def test_citations_media_and_log_probabilities_are_gathered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fragments", "arguments", "error"),
+    "fragments, arguments, error",
     [
         ([], {}, None), ([""], {}, None), (["{", '"a":1}'], {"a": 1}, None), (["[1]"], (1,), None), (["5"], 5, None),
         (['"x"'], "x", None), (["null"], None, None), (['{"a":'], None, "JSON"), (["{}{}"], None, "JSON"), (["NaN"], None, "JSON"),
@@ -170,7 +191,13 @@ def test_the_text_of_a_custom_tool_is_never_parsed() -> None:
 
 def test_calls_are_in_the_order_of_their_starts() -> None:
     """Complete ones can be asked for while the step is open; a name may come with the end."""
-    fold = fold_of(StepStart(), ToolCallStart("a"), ToolCallStart("b", "g"), ToolCallArgsDelta("{}", "b"), ToolCallEnd("b"))
+    fold = fold_of(
+        StepStart(),
+        ToolCallStart("a"),
+        ToolCallStart("b", "g"),
+        ToolCallArgsDelta("{}", "b"),
+        ToolCallEnd("b"),
+    )
     assert [made.id for made in fold.calls] == ["b"]
     assert fold.call("a") is None
     assert fold.call(None) is None
@@ -201,7 +228,12 @@ def test_usage_of_a_step_replaces_and_of_steps_adds() -> None:
     usage = fold.response(partial=False).usage
 
     assert usage is not None
-    assert (usage.input_tokens, usage.reasoning_tokens, usage.output_tokens, usage.total_tokens) == (60, 5, 21, 81)
+    assert (usage.input_tokens, usage.reasoning_tokens, usage.output_tokens, usage.total_tokens) == (
+        60,
+        5,
+        21,
+        81,
+    )
 
 
 def test_the_usage_of_the_end_alone_counts() -> None:
@@ -214,7 +246,9 @@ def test_the_usage_of_the_end_alone_counts() -> None:
 def test_the_total_is_the_vendors_else_the_sum_else_none() -> None:
     """And the price where there is a table, unless the vendor says one."""
     assert step_of(UsageEvent(Usage(input_tokens=1))).usage == Usage(input_tokens=1)
-    assert step_of(UsageEvent(Usage(input_tokens=1, output_tokens=2, total_tokens=9))).usage == Usage(input_tokens=1, output_tokens=2, total_tokens=9)
+    assert step_of(UsageEvent(Usage(input_tokens=1, output_tokens=2, total_tokens=9))).usage == Usage(
+        input_tokens=1, output_tokens=2, total_tokens=9
+    )
 
     asked: list[Any] = []
 
@@ -223,7 +257,9 @@ def test_the_total_is_the_vendors_else_the_sum_else_none() -> None:
         return 0.5
 
     origin = Origin(model="m")
-    assert step_of(UsageEvent(Usage(input_tokens=1), origin=origin), pricer=price).usage == Usage(input_tokens=1, cost=0.5)
+    assert step_of(UsageEvent(Usage(input_tokens=1), origin=origin), pricer=price).usage == Usage(
+        input_tokens=1, cost=0.5
+    )
     assert step_of(UsageEvent(Usage(cost=2.0), origin=origin), pricer=price).usage == Usage(cost=2.0)
     assert asked == ["m"]
 
@@ -268,14 +304,18 @@ def test_who_answered_is_known_from_usage_and_the_end() -> None:
     origin = Origin(model="m", provider_response_id="p", dialect="d")
     step = fold_of(StepStart(), Raw({}, attributes={"block": {"b": 1}}), StepEnd(origin=origin)).steps[0]
 
-    assert (step.model, step.provider_response_id, step.message.parts) == ("m", "p", (VendorPart("d", {"b": 1}),))
+    assert (step.model, step.provider_response_id, step.message.parts) == (
+        "m",
+        "p",
+        (VendorPart("d", {"b": 1}),),
+    )
 
 
 # Why it ended.
 
 
 @pytest.mark.parametrize(
-    ("events", "said", "means"),
+    "events, said, means",
     [
         ([TextDelta("a")], "stop", "stop"), ([*call("c", "{}")], "stop", "tool_calls"), ([*call("c")], "stop", "tool_calls"),
         ([*call("c", "{}"), *call("d", "{")], "stop", "stop"), ([ToolCallStart("c", "f")], "stop", "stop"),
@@ -306,7 +346,7 @@ SMALL = Limits(max_text_chars=3, max_thinking_chars=3, max_tool_args_chars=3, ma
 
 
 @pytest.mark.parametrize(
-    ("events", "cls", "kind"),
+    "events, cls, kind",
     [
         ([TextDelta("ab"), TextDelta("cd")], ResponseTooLargeError, "text"),
         ([ThinkingDelta("ab"), ThinkingDelta("cd")], ResponseTooLargeError, "thinking"),
@@ -315,7 +355,9 @@ SMALL = Limits(max_text_chars=3, max_thinking_chars=3, max_tool_args_chars=3, ma
         ([ToolCallStart("a", "f"), ToolCallStart("b", "f")], ToolArgumentsError, "count"),
     ],
 )  # fmt: skip
-def test_a_bound_is_passed_by_the_event_that_passes_it(events: list[ChatEvent], cls: type[Exception], kind: str) -> None:
+def test_a_bound_is_passed_by_the_event_that_passes_it(
+    events: list[ChatEvent], cls: type[Exception], kind: str
+) -> None:
     """What was inside it stays; the next step begins anew; after `release` nothing is refused."""
     fold = fold_of(StepStart(), *events[:-1], limits=SMALL)
     inside = fold.response(partial=True)

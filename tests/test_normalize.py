@@ -110,7 +110,9 @@ def test_row_13_made_boundaries_carry_the_origin_of_their_opener() -> None:
     machine = Machine().push(draft("TEXT~a", origin)).feed("$")
 
     assert [event.type for event in machine.out] == [T.TEXT_START, T.TEXT_DELTA, T.TEXT_END]
-    assert [(e.response_id, e.provider_response_id, e.step) for e in machine.out] == [("ours", "theirs", 3)] * 3
+    assert [(e.response_id, e.provider_response_id, e.step) for e in machine.out] == [
+        ("ours", "theirs", 3)
+    ] * 3
 
 
 def test_a_made_boundary_names_the_frame_of_its_opener() -> None:
@@ -144,7 +146,7 @@ def test_frozen_events_that_need_no_order_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "gives"),
+    "given, gives",
     [
         ("TEXT+{a,0} TEXT~x", "TEXT+{a,0} TEXT~x{a,0}"),
         ("TEXT+{a,0} TEXT-", "TEXT+{a,0} TEXT-{a,0}"),
@@ -177,7 +179,9 @@ def test_a_block_of_the_other_group_ends_all_that_are_open() -> None:
 
 def test_in_a_format_without_boundaries_only_a_tool_start_ends_a_block() -> None:
     """USAGE, CITATION, REFUSAL, SERVER_TOOL, RAW and fragments of an open call do not."""
-    machine = Machine().feed("TOOL~[c1:f]a TEXT~x USAGE CITATION REFUSAL~r SERVER+{s} RAW TOOL~[c1]b TOOL~[c2:g]c")
+    machine = Machine().feed(
+        "TOOL~[c1:f]a TEXT~x USAGE CITATION REFUSAL~r SERVER+{s} RAW TOOL~[c1]b TOOL~[c2:g]c"
+    )
 
     assert machine.shown == (
         "TOOL+[c1:f]* TOOL~[c1]a TEXT+* TEXT~x USAGE CITATION REFUSAL~r SERVER+{s} RAW TOOL~[c1]b TEXT-* "
@@ -232,7 +236,7 @@ def test_a_step_that_its_maker_ends_as_partial_ends_its_content_as_partial() -> 
     assert machine.repairs == {}
 
 
-@pytest.mark.parametrize(("token", "last"), [("!!", "ERROR"), ("ABORT", "ABORT"), ("ERROR", "ERROR")])
+@pytest.mark.parametrize("token, last", [("!!", "ERROR"), ("ABORT", "ABORT"), ("ERROR", "ERROR")])
 def test_a_failure_or_abort_ends_all_that_is_open(token: str, last: str) -> None:
     """Blocks, calls, server tools, the step, and then the terminal event: nothing is counted."""
     machine = Machine(FULL, strict=True).feed(f"STEP+0 THINK+ THINK~t TOOL+[c1] SERVER+{{s}} {token} $ !!")
@@ -269,7 +273,7 @@ def test_a_failure_that_a_strict_stream_has_while_it_ends_is_closed_in_order() -
 
 
 @pytest.mark.parametrize(
-    ("given", "gives"),
+    "given, gives",
     [
         ("SERVER+ SERVER~a SERVER-", "SERVER+{server_0_0} SERVER~a{server_0_0} SERVER-{server_0_0}"),
         ("SERVER+ SERVER- SERVER+", "SERVER+{server_0_0} SERVER-{server_0_0} SERVER+{server_0_1}"),
@@ -324,3 +328,12 @@ def test_show_writes_what_draft_reads() -> None:
     tokens = "TEXT~a{x,1} TOOL+[c:f]{,2} TOOL~[c]b STEP+3 SIGNATURE HEARTBEAT"
 
     assert show([draft(token) for token in tokens.split()]) == tokens
+
+
+def test_streams_made_by_hand_may_have_no_steps_or_only_their_ends() -> None:
+    """Row 5: while content is open; once a step has started, each END needs its START."""
+    assert Machine(strict=True).feed("TEXT~a STEP-0 TOOL~[c:f] STEP-0").shown == (
+        "TEXT+* TEXT~a TEXT-* STEP-0 TOOL+[c:f]* TOOL-[c]* STEP-0"
+    )
+    assert Machine().feed("STEP-0").repairs == {"stray_end": 1}
+    assert Machine().feed("STEP+0 STEP-0 TEXT~a STEP-0").repairs == {"stray_end": 1}

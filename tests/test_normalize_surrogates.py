@@ -51,7 +51,7 @@ def deltas(machine: Machine) -> list[str | None]:
 
 
 @pytest.mark.parametrize(
-    ("held", "piece", "gives"),
+    "held, piece, gives",
     [
         ("", "abc", ("abc", "")),
         ("", "", ("", "")),
@@ -145,7 +145,9 @@ def test_ascii_after_a_held_half_does_not_take_the_short_way() -> None:
 def test_a_half_in_fragments_that_wait_for_a_name() -> None:
     """Fragments that are held are joined before they are sent."""
     nameless = ToolCallArgsDelta.draft_class
-    machine = Machine().push(nameless("a" + HIGH, "c1", None), nameless(LOW, "c1", None), draft("TOOL~[c1:f]b"))
+    machine = Machine().push(
+        nameless("a" + HIGH, "c1", None), nameless(LOW, "c1", None), draft("TOOL~[c1:f]b")
+    )
 
     assert deltas(machine) == ["a😀", "b"]
 

@@ -9,7 +9,13 @@ import pytest
 import reactivex
 
 from semflux.contract import violations_of
-from semflux.errors import ConnectionLostError, ResponseTooLargeError, SemfluxError, ToolArgumentsError, TruncatedStreamError
+from semflux.errors import (
+    ConnectionLostError,
+    ResponseTooLargeError,
+    SemfluxError,
+    ToolArgumentsError,
+    TruncatedStreamError,
+)
 from semflux.events import (
     Abort,
     ChatEvent,
@@ -27,6 +33,7 @@ from semflux.operators.normalize import normalize
 from semflux.operators.pipeline import pipeline
 from semflux.operators.run import Run
 from semflux.operators.terminate import terminate
+from semflux.response import ChatResponse
 from semflux.state import RunState
 from semflux.terminate import Terminator
 from semflux.wire.limits import Limits
@@ -62,13 +69,20 @@ def test_a_draft_becomes_its_event_in_place() -> None:
     assert type(delta) is TextDelta
 
 
-@pytest.mark.parametrize("terminal", [ResponseEnd(), Abort(), Error(SemfluxError("x"))], ids=["end", "abort", "error"])
-def test_nothing_comes_after_the_terminal_event(terminal: ChatEvent) -> None:
+@pytest.mark.parametrize(
+    "terminal", [ResponseEnd(), Abort(), Error(SemfluxError("x"))], ids=["end", "abort", "error"]
+)
+def test_nothing_comes_after_the_terminal_event(terminal: Any) -> None:
     """Dropped and counted."""
     state = RunState(strict=True)
     terminator = Terminator(state)
     assert not terminator.ended
-    out = [*terminator.push(terminal), *terminator.push(TextDelta("late")), *terminator.finish(), *terminator.finish(SemfluxError("y"))]  # type: ignore[arg-type]  # any event
+    out = [
+        *terminator.push(terminal),
+        *terminator.push(TextDelta("late")),
+        *terminator.finish(),
+        *terminator.finish(SemfluxError("y")),
+    ]
 
     assert out == [terminal]
     assert terminator.ended
@@ -92,21 +106,26 @@ def test_an_input_that_just_ends_gives_an_error() -> None:
 
 def test_a_failure_gives_an_error_with_itself() -> None:
     """What it knows already, it keeps."""
-    failure = ConnectionLostError("x", partial="known")
+    known = ChatResponse(response_id="known")
+    failure = ConnectionLostError("x", partial=known)
     (event,) = Terminator().finish(failure)
 
     assert event.error is failure
-    assert failure.partial == "known"
+    assert failure.partial is known
 
 
 # The four stages: as one operator, and one after another.
 
 
 def staged(keep: Any = None) -> Any:
-    return lambda source: source.pipe(normalize(), aggregate(), terminate(), filter_events(keep or (lambda event: True)))
+    return lambda source: source.pipe(
+        normalize(), aggregate(), terminate(), filter_events(keep or (lambda event: True))
+    )
 
 
-def run(operator: Any, drafts: list[Any], *, error: Exception | None = None, state: RunState | None = None) -> tuple[list[ChatEvent], list[Any]]:
+def run(
+    operator: Any, drafts: list[Any], *, error: Exception | None = None, state: RunState | None = None
+) -> tuple[list[ChatEvent], list[Any]]:
     """The events, and how it ended: the exception, or "completed"."""
     events: list[ChatEvent] = []
     ends: list[Any] = []
@@ -114,7 +133,10 @@ def run(operator: Any, drafts: list[Any], *, error: Exception | None = None, sta
     if error is not None:
         source = reactivex.concat(source, reactivex.throw(error))
     source.pipe(operator).subscribe(
-        events.append, ends.append, lambda: ends.append("completed"), scheduler=Run(state=state or RunState(response_id="r")).scheduler
+        events.append,
+        ends.append,
+        lambda: ends.append("completed"),
+        scheduler=Run(state=state or RunState(response_id="r")).scheduler,
     )
     return events, ends
 
@@ -132,7 +154,9 @@ def both(make: Any, **options: Any) -> tuple[list[ChatEvent], list[Any]]:
 
 
 def make_state(options: dict[str, Any]) -> RunState:
-    state = RunState(response_id="r", strict=options.get("strict", False), boundaries=options.get("boundaries", FULL))
+    state = RunState(
+        response_id="r", strict=options.get("strict", False), boundaries=options.get("boundaries", FULL)
+    )
     state.configure(limits=options.get("limits"))
     return state
 
@@ -188,7 +212,7 @@ SMALL = Limits(max_text_chars=2, max_thinking_chars=2, max_tool_args_chars=2, ma
 
 
 @pytest.mark.parametrize(
-    ("tokens", "cls", "shown"),
+    "tokens, cls, shown",
     [
         ("TEXT+ TEXT~ab TEXT~c", ResponseTooLargeError, "TEXT+ TEXT~ab TEXT-?"),
         ("TEXT+ TEXT~a TEXT~b TEXT~c", ResponseTooLargeError, "TEXT+ TEXT~a TEXT~b TEXT-?"),
@@ -199,7 +223,9 @@ SMALL = Limits(max_text_chars=2, max_thinking_chars=2, max_tool_args_chars=2, ma
         ("TOOL+[c:f] TOOL+[d:f]", ToolArgumentsError, "TOOL+[c:f] TOOL-[c]?"),
     ],
 )  # fmt: skip
-def test_a_bound_that_is_passed_closes_the_stream_in_order(tokens: str, cls: type[Exception], shown: str) -> None:
+def test_a_bound_that_is_passed_closes_the_stream_in_order(
+    tokens: str, cls: type[Exception], shown: str
+) -> None:
     """Without the event that passed it, and with one terminal event."""
     events, ends = both(drafts(f"RESP+ STEP+0 {tokens} TEXT~more STEP-0 RESP-"), limits=SMALL)
 
@@ -214,7 +240,13 @@ def test_what_a_failing_stream_still_tells_passes_no_bound_again() -> None:
 
     def make() -> list[Any]:
         waiting = ToolCallArgsDelta.draft_class("abcd", "c", None)
-        return [ResponseStart.draft_class(), StepStart.draft_class(), TextDelta.draft_class("ab" + high), waiting, draft("ERROR")]
+        return [
+            ResponseStart.draft_class(),
+            StepStart.draft_class(),
+            TextDelta.draft_class("ab" + high),
+            waiting,
+            draft("ERROR"),
+        ]
 
     events, ends = both(make, limits=SMALL, boundaries=FULL)
 
@@ -232,7 +264,14 @@ def test_the_short_way_of_deltas_gives_what_the_long_one_gives() -> None:
         special = TextDelta.draft_class("l", attributes=FrozenDict(logprobs=({"token": "l"},)))
         more = [TextDelta.draft_class(text) for text in ("a", "b", "ä", "c", "d\ud83d", "\ude00", "e", "f")]
         tokens = "TEXT~g{x,1} TEXT~h{x,1} TEXT~i THINK~t THINK~u USAGE THINK~v TEXT~j TEXT~k RESP-"
-        return [draft("RESP+"), draft("STEP+0"), *more, special, TextDelta.draft_class("m"), *[draft(t) for t in tokens.split()]]
+        return [
+            draft("RESP+"),
+            draft("STEP+0"),
+            *more,
+            special,
+            TextDelta.draft_class("m"),
+            *[draft(t) for t in tokens.split()],
+        ]
 
     events, ends = both(make)
 

@@ -6,13 +6,15 @@ import argparse
 import asyncio
 import contextlib
 import importlib
+import os
 import sys
 import threading
 from collections.abc import Generator, Sequence
 
-from semflux.cli.outcome import INTERRUPTED, OK, WRONG_USAGE, status_of, tell_error, tell_outcome
+from semflux.cli.outcome import INTERRUPTED, OK, WRONG_USAGE, status_of, tell_outcome
 from semflux.cli.printer import BOLD, DIM, Printer
 from semflux.cli.shown import EventLines, Live, Meter, View
+from semflux.dialects.vendors import resolve
 from semflux.errors import ConfigurationError, SemfluxError
 from semflux.events import AnyChatEvent, Error, ResponseEnd
 from semflux.messages import Message
@@ -34,6 +36,18 @@ def run_chat(arguments: argparse.Namespace, out: Printer, err: Printer) -> int:
             return status_of(last)
         finally:
             runner.run(chat.model.aclose())
+
+
+def _model(name: str) -> ChatModel:
+    """The model, its key and address from the environment; what is missing there is named."""
+    vendor = resolve(name).vendor
+    for variables, what, needed in (
+        (vendor.env_keys, "an API key", vendor.key_required),
+        (vendor.env_base_urls, "an address", vendor.base_url is None),
+    ):
+        if needed and variables and not any(os.environ.get(variable) for variable in variables):
+            raise ConfigurationError(f"{vendor.name} needs {what}: set {' or '.join(variables)}")
+    return ChatModel.from_env(name)
 
 
 def _prompt(words: Sequence[str], err: Printer) -> str | None:
@@ -76,7 +90,7 @@ class _Chat:
 
     def __init__(self, arguments: argparse.Namespace, out: Printer, err: Printer) -> None:
         self.name: str = arguments.model
-        self.model = ChatModel.from_env(self.name)
+        self.model = _model(self.name)
         self.out = out
         self.err = err
         self._system: str | None = arguments.system
@@ -149,9 +163,6 @@ def _converse(chat: _Chat, runner: asyncio.Runner) -> int:
         except KeyboardInterrupt:
             chat.err.line("stopped; this turn is forgotten", DIM)
             continue
-        except ConfigurationError as error:
-            tell_error(chat.err, error)
-            return WRONG_USAGE
         if answer is not None:
             messages += [asked, answer]
         elif status_of(last) == WRONG_USAGE:

@@ -25,6 +25,9 @@ _FINISH = {
     "tool_calls": "asked for a tool",
 }
 
+_TOLD = frozenset({"queued", "retry", "fallback", "restart"})
+"""The kinds of STATUS that explain a wait; others tell how the answer ended, as the figures do."""
+
 
 class View(Protocol):
     """Shows the events of one answer."""
@@ -79,8 +82,10 @@ class Live:
                 (self._out if self._out.is_terminal else self._err).write(text)
             case Citation(citation=source) if source.url or source.title:
                 self._sources.setdefault(source.url or source.title or "", source.title or "")
-            case Status(sub_type=sub_type, text=text):
+            case Status(sub_type=sub_type, text=text) if sub_type in _TOLD:
                 self._begin(thinking=self._thinking)
+                if self._out.is_terminal:
+                    self._out.end_line()
                 self._err.line(f"{sub_type}: {text}" if text else sub_type, DIM)
             case _:
                 pass

@@ -478,5 +478,6 @@ ANTHROPIC = Dialect(
     ),
     parser=AnthropicParser,
 )
+"""Blocks and calls have starts and ends of their own. A server tool may be answered in a later response."""
 
 __all__ = ("ANTHROPIC", "AnthropicParser")

@@ -39,7 +39,7 @@ from semflux.dialects.openai_chat_parts import (
 from semflux.dialects.reasoning_details import ReasoningDetails
 from semflux.dialects.think_tags import ThinkSplitter
 from semflux.errors import BadFrameError, ProviderError
-from semflux.events import ChatEventType, TextDelta
+from semflux.events import ChatEventType, TextDelta, ThinkingDelta
 from semflux.frozen import EMPTY, FrozenDict, freeze
 from semflux.http_errors import error_from_code, error_from_object
 from semflux.response import MediaBlock
@@ -48,7 +48,7 @@ from semflux.wire.json import TypedDecoder, decode, encode
 from semflux.wire.limits import DEFAULT_LIMITS
 
 T = ChatEventType
-_TEXT = TextDelta.draft_class
+_TEXT, _THINKING = TextDelta.draft_class, ThinkingDelta.draft_class
 
 
 class _Function(msgspec.Struct):
@@ -142,12 +142,17 @@ class OpenAIChatParser(Parser):
                 choices = chunk.choices
                 if len(choices) == 1 and not choices[0].index:
                     delta = choices[0].delta
-                    content = delta.content
-                    if delta.tool_calls is None and not delta.reasoning_content:
-                        if not content:
-                            return ()
-                        if self._think.passes:
-                            return (_TEXT(content, out.origin, None, None, out.raw_type, EMPTY),)
+                    content, thought, calls = delta.content, delta.reasoning_content, delta.tool_calls
+                    if calls is None:
+                        if not thought:
+                            if not content:
+                                return ()
+                            if self._think.passes:
+                                return (_TEXT(content, out.origin, None, None, out.raw_type, EMPTY),)
+                        elif not content:
+                            return (_THINKING(thought, out.origin, None, None, out.raw_type, EMPTY),)
+                    elif len(calls) == 1 and not content and not thought:
+                        return (self._typed_call(calls[0]),)
                     return self._delta_only(delta)
         return self._decode_any(event, data)
 
@@ -166,11 +171,13 @@ class OpenAIChatParser(Parser):
         if delta.content:
             yield from self._text(delta.content)
         for call in delta.tool_calls or ():
-            function = call.function
-            if function is None:
-                yield self._fragment("", call.index, call.id, None)
-            else:
-                yield self._fragment(function.arguments or "", call.index, call.id, function.name)
+            yield self._typed_call(call)
+
+    def _typed_call(self, call: _ToolCall) -> Any:
+        function = call.function
+        if function is None:
+            return self._fragment("", call.index, call.id, None)
+        return self._fragment(function.arguments or "", call.index, call.id, function.name)
 
     def _fragment(self, text: str, index: int | None, id: str | None, name: str | None) -> Any:
         """A fragment of a call. One without index and id goes on with the call of the one before it."""
@@ -289,7 +296,7 @@ class OpenAIChatParser(Parser):
         if refusal:
             yield out.event(T.REFUSAL_DELTA, refusal)
         for position, call in enumerate(require(delta.get("tool_calls"), list, "tool_calls") or ()):
-            if require(call, dict, "a tool call"):
+            if require(call, dict, "a tool call") is not None:
                 # In a whole answer each is a call of its own, whatever ids they have.
                 yield self._call(call, position if self._whole else None)
         function = delta.get("function_call")
@@ -433,5 +440,6 @@ OPENAI_CHAT = Dialect(
     parser=OpenAIChatParser,
     end_marker=b"[DONE]",
 )
+"""Nothing but calls has an identity, and nothing an end before the finish signal."""
 
 __all__ = ("OPENAI_CHAT", "OpenAIChatParser")

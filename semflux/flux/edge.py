@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar, cast
 
 from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler
@@ -49,61 +50,86 @@ class Edge(abc.ObserverBase[T], abc.DisposableBase):
                 self._refuse(error)
 
     def _refuse(self, error: Exception) -> None:
-        gone = self.stopped
+        # None if it has disposed of itself, and raised then.
+        on_error = self._on_error
         self.dispose()
-        if gone:
-            Hooks.drop_error(error)
-        else:
-            self._tell(error)
+        self._tell(on_error, error)
 
-    def _tell(self, error: Exception) -> None:
-        if self._on_error is None:
+    @staticmethod
+    def _tell(on_error: Callable[[Exception], object] | None, error: Exception) -> None:
+        if on_error is None:
             Hooks.drop_error(error)
             return
         try:
-            self._on_error(error)
+            on_error(error)
         except Exception as raised:
             Hooks.drop_error(raised)
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
-            self.stopped = True
-            self._tell(error)
+            on_error = self._on_error
+            self._let_go()
+            self._tell(on_error, error)
 
     def on_completed(self) -> None:
         if self.stopped:
             return
-        self.stopped = True
-        if self._on_completed is not None:
+        on_completed = self._on_completed
+        self._let_go()
+        if on_completed is not None:
             try:
-                self._on_completed()
+                on_completed()
             except Exception as error:
-                self._tell(error)
+                # It has been told the end: another one would be a second.
+                Hooks.drop_error(error)
+
+    def _let_go(self) -> abc.DisposableBase | None:
+        """A subscription that is over holds nothing, whoever holds the subscription."""
+        self.stopped = True
+        self._on_next = self._on_error = self._on_completed = None
+        upstream, self.upstream = self.upstream, None
+        return upstream
 
     def connect(self, upstream: abc.DisposableBase) -> None:
         """What to dispose of; at once if the subscription is over already."""
-        self.upstream = upstream
         if self.stopped:
             upstream.dispose()
+        else:
+            self.upstream = upstream
 
     def dispose(self) -> None:
-        self.stopped = True
-        if self.upstream is not None:
-            self.upstream.dispose()
+        upstream = self._let_go()
+        if upstream is not None:
+            upstream.dispose()
+
+
+def edge_of(
+    on_next: Callable[[T], object] | abc.ObserverBase[T] | None,
+    on_error: Callable[[Exception], object] | None,
+    on_completed: Callable[[], object] | None,
+) -> Edge[T]:
+    """The edge of these functions, or of an observer's methods; RxPY knows one by its `on_next` too."""
+    observer = cast("Any", on_next)
+    if callable(getattr(observer, "on_next", None)):
+        return Edge(observer.on_next, observer.on_error, observer.on_completed)
+    return Edge(on_next, on_error, on_completed)
 
 
 class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):
     """The last observer of a chain that is pulled: keeps what came until it is taken."""
 
-    __slots__ = ("_waiter", "error", "items", "run", "stopped", "upstream")
+    __slots__ = ("_waiter", "error", "items", "reading", "run", "stopped", "upstream")
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        run.wake = self._wake
         self.items: deque[T] = deque()
         self.error: Exception | None = None
         self.stopped = False
         """True once nothing more will come."""
         self.upstream: abc.DisposableBase | None = None
+        self.reading: asyncio.Future[None] | None = None
+        """A read of the driver that goes on, where the consumer waits for other sources too."""
         self._waiter: asyncio.Future[None] | None = None
 
     def on_next(self, value: T) -> None:
@@ -127,28 +153,48 @@ class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
+            with contextlib.suppress(RuntimeError):  # the loop, and with it who waited, is gone
+                waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
 
     async def wait(self) -> None:
-        """Until something comes from a source that pushes by itself."""
-        self._waiter = asyncio.get_running_loop().create_future()
+        """Until something comes from a source that pushes by itself, or a driver comes, or has read."""
+        self._waiter = waiter = asyncio.get_running_loop().create_future()
         if self.items or self.stopped:
             self._waiter = None
             return
-        await self._waiter
+        await waiter
+
+    def read(self, reading: Awaitable[None]) -> None:
+        """Let *reading* go on beside the waiting."""
+        self.reading = task = asyncio.ensure_future(reading)
+        task.add_done_callback(self._has_read)
+
+    def _has_read(self, reading: asyncio.Future[None]) -> None:
+        self.reading = None
+        self._wake()
 
     def connect(self, upstream: abc.DisposableBase) -> None:
         """What to dispose of; at once if the subscription is over already."""
-        self.upstream = upstream
         if self.stopped:
             upstream.dispose()
+        else:
+            self.upstream = upstream
 
     def dispose(self) -> None:
         self.stopped = True
         self.items.clear()
         self._wake()
-        if self.upstream is not None:
-            self.upstream.dispose()
+        upstream, self.upstream = self.upstream, None
+        if upstream is not None:
+            upstream.dispose()
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Nobody pulls from here any more: a source that others share goes on by itself."""
+        driver = self.run.driver
+        if driver is not None and not driver.over:
+            with contextlib.suppress(RuntimeError):  # no loop runs here: nothing can go on
+                driver.start_task()
 
 
 def _resolve(waiter: asyncio.Future[None]) -> None:
@@ -161,14 +207,7 @@ def attach(source: abc.ObservableBase[Any], edge: Edge[Any] | PullEdge[Any], run
     not before the edge could dispose of it: it emits from the trampoline."""
 
     def subscribe(*_: Any) -> None:
-        try:
-            edge.connect(subscribe_to(source, edge, run))
-        except Exception as error:
-            # RxPY hands errors of a subscribe function back to the caller; here they are the stream's.
-            if edge.stopped:
-                Hooks.drop_error(error)
-            else:
-                edge.on_error(error)
+        edge.connect(subscribe_to(source, edge, run))
 
     trampoline = CurrentThreadScheduler.singleton()
     if trampoline.schedule_required():
@@ -177,4 +216,4 @@ def attach(source: abc.ObservableBase[Any], edge: Edge[Any] | PullEdge[Any], run
         subscribe()
 
 
-__all__ = ("Edge", "PullEdge", "attach")
+__all__ = ("Edge", "PullEdge", "attach", "edge_of")

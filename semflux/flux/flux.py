@@ -15,11 +15,11 @@ from reactivex import Observable, abc
 
 from semflux import operators as ops
 from semflux.flux.blocking import run_blocking
-from semflux.flux.edge import Edge, attach
+from semflux.flux.edge import attach, edge_of
 from semflux.flux.iterate import EventIterator, last_of
 from semflux.flux.mono import Mono
 from semflux.operators.do_finally import SignalType
-from semflux.operators.run import Run, RunScheduler
+from semflux.operators.run import run_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -44,7 +44,9 @@ class Flux(abc.ObservableBase[T], Generic[T]):
     @classmethod
     def from_(cls, observable: abc.ObservableBase[U]) -> Flux[U]:
         """A Flux over any RxPY observable."""
-        return observable if isinstance(observable, Flux) else Flux(observable)
+        if isinstance(observable, Flux):
+            return observable
+        return Flux(observable.to_observable() if isinstance(observable, Mono) else observable)
 
     @staticmethod
     def just(*items: U) -> Flux[U]:
@@ -78,16 +80,14 @@ class Flux(abc.ObservableBase[T], Generic[T]):
     ) -> abc.DisposableBase:
         """Start it and call these functions, or the methods of an RxPY observer; `dispose()` cancels.
 
-        A source that waits needs a running event loop, in which it is driven by one task. A function
-        that raises ends this subscription alone: the source is cancelled and *on_error* gets the
-        exception; without one `Hooks.on_error_dropped` does. An error without *on_error* goes there too.
+        A source that waits needs a running event loop, in which it is driven by one task. If *on_next*
+        raises, this subscription alone ends: the source is cancelled and *on_error* gets the exception;
+        without one `Hooks.on_error_dropped` does. An error without *on_error*, and what *on_error* or
+        *on_completed* raise, go there too. RxPY's timed operators use *scheduler*; default: the running
+        loop, or threads where none runs.
         """
-        if isinstance(on_next, abc.ObserverBase):
-            edge: Edge[T] = Edge(on_next.on_next, on_next.on_error, on_next.on_completed)
-        else:
-            edge = Edge(on_next, on_error, on_completed)
-        run = scheduler.run if isinstance(scheduler, RunScheduler) else Run()
-        attach(self._observable, edge, run)
+        edge = edge_of(on_next, on_error, on_completed)
+        attach(self._observable, edge, run_of(scheduler))
         return edge
 
     def __aiter__(self) -> EventIterator[T]:

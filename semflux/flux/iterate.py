@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from reactivex import abc
 
+from semflux.errors import ConfigurationError
 from semflux.flux.edge import PullEdge, attach
 from semflux.operators.run import UNBOUNDED, Run
 
@@ -17,6 +18,9 @@ T = TypeVar("T")
 
 PULL_DEMAND = 64
 """Events that a pulling consumer has waiting at most; an unread stream pauses its socket."""
+
+_ROUNDS = 64
+"""Fillings of the queue after which the loop may do other things, even if the source never waits."""
 
 
 def _abandon(edge: PullEdge[Any], where: list[asyncio.AbstractEventLoop]) -> None:
@@ -32,12 +36,12 @@ def _abandon(edge: PullEdge[Any], where: list[asyncio.AbstractEventLoop]) -> Non
     edge.dispose()
 
 
-class EventIterator(Generic[T]):
+class EventIterator(abc.DisposableBase, Generic[T]):
     """An asynchronous iterator over one subscription, with `aclose` and `async with`.
 
     Freed when nothing refers to it, so `break` out of an `async for` over a stream cancels the request
     at once; one that is kept in a name is closed by `async with` or `aclose()`. A `dispose` from
-    elsewhere ends it, a wait included.
+    elsewhere ends it, a wait included. It belongs to the one task that reads it.
     """
 
     def __init__(self, source: abc.ObservableBase[T], *, demand: int = PULL_DEMAND) -> None:
@@ -46,6 +50,8 @@ class EventIterator(Generic[T]):
         self._run = Run(demand=demand, pull=True)
         self._edge: PullEdge[T] = PullEdge(self._run)
         self._where: list[asyncio.AbstractEventLoop] = []
+        self._waiting = False
+        self._rounds = 0
         # The chain refers to the edge alone: so this object is freed with its last user.
         self._finalizer = weakref.finalize(self, _abandon, self._edge, self._where)
 
@@ -58,39 +64,65 @@ class EventIterator(Generic[T]):
         if not items:
             await self._advance()
             if not items:
-                if edge.error is not None:
-                    error, edge.error = edge.error, None
+                await self._released()
+                error, edge.error = edge.error, None
+                if error is not None:
                     raise error
                 raise StopAsyncIteration
         return items.popleft()
 
     async def _advance(self) -> None:
         """Until an item is there, or nothing more will come."""
+        if self._waiting:
+            raise ConfigurationError("an iterator over a stream belongs to one task: give each its own")
         edge, run = self._edge, self._run
         if self._source is not None:
             source, self._source = self._source, None
             self._where.append(asyncio.get_running_loop())
             attach(source, edge, run)
+        self._waiting = True
         try:
+            self._rounds += 1
+            if self._rounds >= _ROUNDS:
+                self._rounds = 0
+                await asyncio.sleep(0)
             while not edge.items and not edge.stopped:
                 driver = run.driver
                 run.demand = self._demand
-                if driver is None or driver.over:
+                if driver is None or driver.over or edge.reading is not None:
                     await edge.wait()
                 elif not driver.pump():
                     waiting = driver.fill()
-                    if waiting is not None:
+                    if waiting is None:
+                        continue
+                    if run.alone:
                         await waiting
+                    else:
+                        edge.read(waiting)
         except BaseException:
             # The task was cancelled while it waited: the request ends before this goes on.
             edge.dispose()
             raise
+        finally:
+            self._waiting = False
 
-    async def aclose(self) -> None:
-        """Cancel the stream, if it is not over. Idempotent."""
+    async def _released(self) -> None:
+        self._edge.hand_over()
+        driver = self._run.driver
+        if driver is not None and driver.over:
+            await driver.released()
+
+    def dispose(self) -> None:
+        """Cancel the stream, if it is not over; what waits for an item sees the end. Idempotent, and from
+        any thread."""
         self._finalizer.detach()
         self._source = None
         self._edge.dispose()
+
+    async def aclose(self) -> None:
+        """As `dispose`, and wait until what the source held open is closed."""
+        self.dispose()
+        await self._released()
 
     async def __aenter__(self) -> Self:
         return self

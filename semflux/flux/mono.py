@@ -9,10 +9,10 @@ from reactivex import Observable, abc
 
 from semflux import operators as ops
 from semflux.flux.blocking import run_blocking
-from semflux.flux.edge import Edge, attach
+from semflux.flux.edge import attach, edge_of
 from semflux.flux.iterate import last_of
 from semflux.operators.do_finally import SignalType
-from semflux.operators.run import Run, RunScheduler
+from semflux.operators.run import run_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -57,11 +57,8 @@ class Mono(abc.ObservableBase[T], Generic[T]):
         scheduler: abc.SchedulerBase | None = None,
     ) -> abc.DisposableBase:
         """Start it and call these functions; see `Flux.subscribe`."""
-        if isinstance(on_next, abc.ObserverBase):
-            edge: Edge[T] = Edge(on_next.on_next, on_next.on_error, on_next.on_completed)
-        else:
-            edge = Edge(on_next, on_error, on_completed)
-        attach(self._observable, edge, scheduler.run if isinstance(scheduler, RunScheduler) else Run())
+        edge = edge_of(on_next, on_error, on_completed)
+        attach(self._observable, edge, run_of(scheduler))
         return edge
 
     def map(self, function: Callable[[T], U]) -> Mono[U]:

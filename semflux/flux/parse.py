@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, cast
 
 from reactivex import abc
 
@@ -16,22 +16,33 @@ from semflux.dialects.base import ParserOptions
 from semflux.errors import AlreadyConsumedError, ConfigurationError
 from semflux.events import ChatEvent
 from semflux.flux.chat import ChatStream
+from semflux.flux.flux import Flux
 from semflux.flux.iterate import EventIterator
 from semflux.flux.pump import Pump
 from semflux.flux.source import ChatSource
+from semflux.operators.hooks import Hooks
 from semflux.operators.run import Run
 from semflux.request import ThinkTags
 from semflux.state import RepairLedger
 from semflux.wire.limits import Limits
 
 ByteSource: TypeAlias = (
-    "bytes | bytearray | memoryview | str | PathLike[str] | IO[bytes] | Iterable[bytes] | AsyncIterable[bytes]"
-    " | abc.ObservableBase[bytes]"
+    bytes
+    | bytearray
+    | memoryview
+    | str
+    | PathLike[str]
+    | IO[bytes]
+    | Iterable[bytes]
+    | AsyncIterable[bytes]
+    | abc.ObservableBase[bytes]
 )
 """What `parse` reads: bytes; the path of a file, as a `str` or `Path`; an open binary file; a synchronous or
 asynchronous iterable of bytes; an observable of bytes."""
 
 _READ_BYTES = 16 * 1024
+
+_END: Any = object()
 
 
 class _NowPump(Pump):
@@ -45,22 +56,35 @@ class _NowPump(Pump):
         super().__init__(run)
         self._decoder_of = decoder_of
         self._open = chunks
-        self._chunks: Iterator[bytes] | None = None
+        self._chunks: Iterator[Any] | None = None
+        self._reading = False
 
     def _begin(self) -> None:
         self._begin_step(self._decoder_of)
 
     def _more(self) -> bytes | None:
-        if self._chunks is None:
-            self._chunks = self._open()
-        data = next(self._chunks, None)
-        return None if data is None else _checked(data)
+        self._reading = True
+        try:
+            if self._chunks is None:
+                self._chunks = self._open()
+            data = next(self._chunks, _END)
+        finally:
+            self._reading = False
+            if self.over:
+                # The source itself has brought the end about: it can't be closed while it runs.
+                self._release()
+        return None if data is _END else _checked(data)
 
     def _release(self) -> None:
+        if self._reading:
+            return
         close = getattr(self._chunks, "close", None)
         self._chunks = None
         if close is not None:
-            close()
+            try:
+                close()
+            except Exception as error:
+                Hooks.drop_error(error)
 
 
 class _AsyncPump(Pump):
@@ -73,37 +97,58 @@ class _AsyncPump(Pump):
         self._decoder_of = decoder_of
         self._open = chunks
         self._chunks: AsyncIterator[bytes] | None = None
-        self._reading: asyncio.Task[bytes] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     def _begin(self) -> None:
         self._begin_step(self._decoder_of)
 
     async def _read(self) -> None:
         if self._chunks is None:
-            self._loop = asyncio.get_running_loop()
             self._chunks = aiter(self._open())
         try:
             data = await anext(self._chunks)
         except StopAsyncIteration:
             self._ended()
+        except asyncio.CancelledError:
+            await self._end_chunks()
+            raise
         else:
             self._receive(_checked(data))
         finally:
             if self.over:
+                # It can't be closed while it runs, so whoever ended the stream meanwhile left it open.
                 await self._end_chunks()
 
     async def _end_chunks(self) -> None:
         chunks, self._chunks = self._chunks, None
         close = getattr(chunks, "aclose", None)
         if close is not None:
-            await close()
+            try:
+                await close()
+            except Exception as error:
+                Hooks.drop_error(error)
+
+    async def released(self) -> None:
+        if self._closing is not None:
+            await asyncio.wait({self._closing})
+
+    def _release(self) -> None:
+        chunks, loop = self._chunks, self._loop
+        if isinstance(chunks, EventIterator):
+            chunks.dispose()
+        elif chunks is not None and self._reader is None and loop is not None and not loop.is_closed():
+            self._closing = loop.create_task(self._end_chunks(), name="semflux-close")
+
+
+_bytes: Callable[[Any], bytes] = bytes
+_path: Callable[[Any], Path] = Path
 
 
 def _checked(data: Any) -> bytes:
     if isinstance(data, bytes):
         return data
     if isinstance(data, (bytearray, memoryview)):
-        return bytes(data)
+        return _bytes(data)
     raise ConfigurationError(
         f"parse() reads bytes, but its source gave {type(data).__name__}; open files with 'rb', encode text first"
     )
@@ -145,20 +190,21 @@ def parse(
 
 def _pump_of(source: Any, decoder_of: Callable[[Any], Decoder]) -> Callable[[Run], Pump]:
     if isinstance(source, (bytes, bytearray, memoryview)):
-        data = bytes(source)
+        data = _bytes(source)
         return lambda run: _NowPump(run, decoder_of, lambda: iter((data,)))
     if isinstance(source, (str, PathLike)):
-        path = Path(source)
+        path = _path(source)
         return lambda run: _NowPump(run, decoder_of, lambda: _read_path(path))
     if isinstance(source, abc.ObservableBase):
-        return lambda run: _AsyncPump(run, decoder_of, lambda: EventIterator(source))
+        plain = Flux.from_(cast("abc.ObservableBase[bytes]", source)).to_observable()
+        return lambda run: _AsyncPump(run, decoder_of, lambda: EventIterator(plain))
     if isinstance(source, AsyncIterable):
         once = _Once(source)
         return lambda run: _AsyncPump(run, decoder_of, once.aiter)
     if isinstance(source, Iterable):
         once = _Once(source)
-        read = getattr(source, "read", None)
-        return lambda run: _NowPump(run, decoder_of, once.reader(read) if read is not None else once.iter)
+        chunks = once.read if hasattr(cast("Any", source), "read") else once.iter
+        return lambda run: _NowPump(run, decoder_of, chunks)
     raise ConfigurationError(
         f"parse() cannot read {type(source).__name__}: give bytes, a path, a binary file, or an iterable of bytes"
     )
@@ -176,36 +222,37 @@ def _read_path(path: Path) -> Iterator[bytes]:
 
 
 class _Once:
-    """An iterable that may be an iterator: read a second time it would silently be empty."""
+    """An iterable that may be an iterator, or an open file: read a second time it would silently be empty."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
+        self._single = isinstance(source, (Iterator, AsyncIterator)) or hasattr(source, "read")
         self._used = False
 
-    def _take(self, *, single: bool) -> Any:
-        if single and self._used:
+    def _take(self) -> Any:
+        if self._single and self._used:
             raise AlreadyConsumedError(
                 "this source can be read once and has been: give bytes, a list or a path to read it again"
             )
         self._used = True
-        return self._source
+        source = self._source
+        if self._single:
+            # Of no more use here: whoever reads it lets go of it at the end.
+            self._source = None
+        return source
 
     def iter(self) -> Iterator[bytes]:
         """A pass over it."""
-        return iter(self._take(single=isinstance(self._source, Iterator)))
+        return iter(self._take())
 
     def aiter(self) -> AsyncIterator[bytes]:
         """A pass over it, asynchronous."""
-        return aiter(self._take(single=isinstance(self._source, AsyncIterator)))
+        return aiter(self._take())
 
-    def reader(self, read: Callable[[int], bytes]) -> Callable[[], Iterator[bytes]]:
-        """Passes over an open file, in pieces that do not depend on its lines."""
-
-        def chunks() -> Iterator[bytes]:
-            self._take(single=True)
-            return iter(lambda: read(_READ_BYTES), b"")
-
-        return chunks
+    def read(self) -> Iterator[bytes]:
+        """A pass over an open file, in pieces that do not depend on its lines."""
+        file = self._take()
+        return iter(lambda: file.read(_READ_BYTES), b"")
 
 
 __all__ = ("ByteSource", "parse")

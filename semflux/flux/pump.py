@@ -8,6 +8,7 @@ source that waits has one task for it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from semflux.errors import SemfluxError
 from semflux.events import EVENT_CLASSES, ChatEventType, Origin
 from semflux.normalize import as_semflux_error
 from semflux.operators.hooks import Hooks
-from semflux.operators.run import Run
+from semflux.operators.run import UNBOUNDED, Run
 from semflux.operators.subject import EventSubject
 
 T = ChatEventType
@@ -50,8 +51,14 @@ class Pump(abc.DisposableBase):
         self._drafts: Iterator[Any] | None = None
         self._decoder: Decoder | None = None
         self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._reader: asyncio.Task[Any] | None = None
+        """The task that waits in `_read`, whoever's it is."""
+        self._woken = False
+        """True if that task is cancelled by us, so that it goes on here."""
+        self._loop = _running_loop()
         self._thread = threading.get_ident()
+        self._running = False
+        self._closed = False
         self._turn = 0
 
     # For a source to say
@@ -81,12 +88,11 @@ class Pump(abc.DisposableBase):
         if self.over:
             return True
         if not self._begun:
-            self._begun = True
-            self._push(T.RESPONSE_START)
-            try:
-                self._begin()
-            except SemfluxError as error:
-                self.fail(error)
+            if self._start():
+                try:
+                    self._begin()
+                except SemfluxError as error:
+                    self.fail(error)
             return True
         drafts = self._drafts
         if drafts is None:
@@ -124,23 +130,49 @@ class Pump(abc.DisposableBase):
         return None
 
     async def _fill(self) -> None:
+        task = asyncio.current_task()
+        cancelling = 0 if task is None else task.cancelling()
+        self._reader = task
+        failure: Exception | None = None
         try:
             await self._read()
+        except asyncio.CancelledError:
+            # Ours, to wake it: it goes on. Or that of the task's owner, as `asyncio.timeout` tells them apart.
+            if not self._woken or task is None or task.uncancel() > cancelling:
+                raise
         except Exception as error:
-            # After a dispose the source is closed, and says so: that is no failure.
-            if not self.over:
-                self.fail(as_semflux_error(error))
+            failure = error
+        finally:
+            self._reader = None
+        # After a dispose the source is closed, and says so: that is no failure.
+        if failure is not None and not self.over:
+            self.fail(as_semflux_error(failure))
+
+    async def released(self) -> None:
+        """Wait until what was held open is closed, once it is over."""
 
     def run_now(self) -> None:
         """Push everything: for a source that has its bytes at once."""
-        while not self.over:
-            if not self.pump():
-                self.fill()
+        self._running = True
+        try:
+            while not self.over:
+                if not self.pump():
+                    self.fill()
+        finally:
+            # Another thread may have said that it is over; and KeyboardInterrupt leaves by here.
+            self._running = False
+            self._dispose()
 
     def start_task(self) -> None:
-        """Drive it by a task of the running loop; without a loop the stream fails."""
-        self._loop = asyncio.get_running_loop()
-        self._task = self._loop.create_task(self._drive(), name="semflux-pump")
+        """Drive it by a task of the running loop, as fast as the source is. Idempotent.
+
+        Raises:
+            RuntimeError: if no loop is running.
+        """
+        if self._task is None:
+            self._loop = asyncio.get_running_loop()
+            self.run.demand = UNBOUNDED
+            self._task = self._loop.create_task(self._drive(), name="semflux-pump")
 
     async def _drive(self) -> None:
         try:
@@ -185,7 +217,9 @@ class Pump(abc.DisposableBase):
             self._drafts = self._decoder.close()
 
     def _end_response(self) -> None:
-        self._push(T.RESPONSE_END, None, None, None)
+        if not self.over:
+            # Not by `_push`: the terminal event has the longest way, and its traceback stays short.
+            self.subject.on_next(EVENT_CLASSES[T.RESPONSE_END].draft_class(origin=self.state.origin))
         self.dispose()
 
     # Ending
@@ -195,8 +229,9 @@ class Pump(abc.DisposableBase):
         if self.over:
             Hooks.drop_error(error)
             return
+        if not self._start():
+            return
         self.over = True
-        self._begun = True
         if error.provider is None and self._decoder is not None:
             error.provider = self._decoder.parser.options.provider or self._decoder.dialect.name
         self._flush()
@@ -205,11 +240,18 @@ class Pump(abc.DisposableBase):
 
     def abort(self, reason: str) -> None:
         """End the stream with ABORT."""
-        if not self.over:
+        if not self.over and self._start():
             self.over = True
             self._flush()
             self.subject.on_next(EVENT_CLASSES[T.ABORT].draft_class(reason, None, None, self.state.origin))
             self._close()
+
+    def _start(self) -> bool:
+        """RESPONSE_START, if it has not been; False if its subscriber is gone after that."""
+        if not self._begun:
+            self._begun = True
+            self._push(T.RESPONSE_START)
+        return not self.over
 
     def _flush(self) -> None:
         """What the parser held back belongs to the partial text."""
@@ -223,10 +265,16 @@ class Pump(abc.DisposableBase):
                 Hooks.drop_error(error)
 
     def dispose(self) -> None:
-        if threading.get_ident() != self._thread and self._loop is not None and not self._loop.is_closed():
-            self.over = True
-            self._loop.call_soon_threadsafe(self._dispose)
-        else:
+        if threading.get_ident() == self._thread:
+            self._dispose()
+            return
+        self.over = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._dispose)
+                return
+        # No loop, or one that is closed: its own thread lets go of the source, if it is at work now.
+        if not self._running:
             self._dispose()
 
     def _dispose(self) -> None:
@@ -234,24 +282,27 @@ class Pump(abc.DisposableBase):
         self.subject.dispose()
         self._close()
 
-    _closed = False
-
     def _close(self) -> None:
         if self._closed:
             return
         self._closed = True
         self._drafts = None
         self._release()
-        task = self._task
+        task = self._task if self._reader is None else self._reader
         if task is not None and not task.done() and task is not _current_task():
+            self._woken = self._reader is not None
             task.cancel()
 
 
-def _current_task() -> asyncio.Task[Any] | None:
+def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
-        return asyncio.current_task()
+        return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    return None if _running_loop() is None else asyncio.current_task()
 
 
 __all__ = ("Pump",)

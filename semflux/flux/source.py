@@ -39,25 +39,33 @@ class ChatSource(Direct[AnyChatEvent]):
         if self._prepare is not None:
             self._prepare(run)
         pump = self._make_pump(run)
-        run.driver = pump
         link = PipelineLink(observer, run, self._keep)
-        pump.subject._subscribe_core(link)
+        pump.subject.subscribe_link(link, run)
         link.connect(pump)
-        if run.pull:
-            return link
-        if not pump.waits:
-            CurrentThreadScheduler.singleton().schedule(lambda *_: pump.run_now())
-            return link
-        try:
-            pump.start_task()
-        except RuntimeError:
-            pump.fail(
-                ConfigurationError(
-                    "this stream waits for its bytes and no event loop is running here: subscribe inside "
-                    "asyncio.run(...), or use block(), block_first() or block_last()"
-                )
-            )
+        run.drive(pump)
+        if not run.pull:
+            # From the trampoline, so that a disposable exists before the first event.
+            start = _start_task if pump.waits else Pump.run_now
+
+            def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
+                start(pump)
+
+            CurrentThreadScheduler.singleton().schedule(begin)
         return link
+
+
+def _start_task(pump: Pump) -> None:
+    if pump.over:
+        return
+    try:
+        pump.start_task()
+    except RuntimeError:
+        pump.fail(
+            ConfigurationError(
+                "this stream waits for its bytes and no event loop is running here: subscribe inside "
+                "asyncio.run(...), or use block(), block_first() or block_last()"
+            )
+        )
 
 
 __all__ = ("ChatSource",)

@@ -13,7 +13,7 @@ from semflux.operators.run import Run
 T = TypeVar("T")
 
 
-class CollectListLink(Link[T, list[T]]):
+class _CollectListLink(Link[T, list[T]]):
     __slots__ = ("_items",)
 
     def __init__(self, below: abc.ObserverBase[list[T]], run: Run) -> None:
@@ -21,12 +21,17 @@ class CollectListLink(Link[T, list[T]]):
         self._items: list[T] = []
 
     def on_next(self, value: T) -> None:
-        self._items.append(value)
+        if not self.stopped:
+            self._items.append(value)
 
     def on_completed(self) -> None:
         if not self.stopped:
             self.below.on_next(self._items)
             super().on_completed()
+
+    def dispose(self) -> None:
+        self._items = []
+        super().dispose()
 
 
 def collect_list() -> Callable[[abc.ObservableBase[T]], Observable[list[T]]]:
@@ -37,7 +42,7 @@ def collect_list() -> Callable[[abc.ObservableBase[T]], Observable[list[T]]]:
     --------[1, 2]|
     ```
     """
-    return lift(CollectListLink)
+    return lift(_CollectListLink)
 
 
 __all__ = ("collect_list",)

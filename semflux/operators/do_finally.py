@@ -23,7 +23,7 @@ class SignalType(StrEnum):
     CANCEL = "CANCEL"
 
 
-class DoFinallyLink(Link[T, T]):
+class _DoFinallyLink(Link[T, T]):
     __slots__ = ("_callback", "_called")
 
     def __init__(
@@ -70,14 +70,14 @@ def do_finally(
     callback: Callable[[SignalType], object],
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Calls *callback* exactly once with how it ended, after the signal went down, or after the source was
-    cancelled; so several of them run from the bottom up. What it raises goes to `Hooks.on_error_dropped`.
+    cancelled; so at an end several of them run from the bottom up. What it raises goes to `Hooks.on_error_dropped`.
 
     ```
     --1--2--|        do_finally(release)
     --1--2--|  release(ON_COMPLETE)
     ```
     """
-    return lift(lambda below, run: DoFinallyLink(below, run, callback))
+    return lift(lambda below, run: _DoFinallyLink(below, run, callback))
 
 
 __all__ = ("SignalType", "do_finally")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
+from semflux.operators.hooks import Hooks
 from semflux.operators.lift import Link, lift
 from semflux.operators.run import Run
 
@@ -17,7 +18,7 @@ def _nothing(*args: Any) -> None:
     pass
 
 
-class DoLink(Link[T, T]):
+class _DoLink(Link[T, T]):
     """Calls back before a signal goes on. A callback that raises makes its exception the error."""
 
     __slots__ = ("_on_cancel", "_on_complete", "_on_error", "_on_next")
@@ -79,34 +80,33 @@ class DoLink(Link[T, T]):
             try:
                 self._on_cancel()
             except Exception as error:
-                # Reactor: a callback that raises turns the cancel into an error, and nothing is cancelled;
-                # but a source left running would leak here, so it is cancelled all the same.
-                super().dispose()
-                self.below.on_error(error)
-                return
+                # Reactor makes it the error and cancels nothing. Nobody below listens any more, and a source
+                # left running would leak, so it goes where errors without a receiver go.
+                Hooks.drop_error(error)
         super().dispose()
 
 
 def do_on_next(callback: Callable[[T], object]) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Calls *callback* with each item before it goes on. If it raises, the source is cancelled and that is
     the error."""
-    return lift(lambda below, run: DoLink(below, run, on_next=callback))
+    return lift(lambda below, run: _DoLink(below, run, on_next=callback))
 
 
 def do_on_error(callback: Callable[[Exception], object]) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Calls *callback* with the error before it goes on. If it raises, its exception takes the place of the
     error, which stays as the `__context__`."""
-    return lift(lambda below, run: DoLink(below, run, on_error=callback))
+    return lift(lambda below, run: _DoLink(below, run, on_error=callback))
 
 
 def do_on_complete(callback: Callable[[], object]) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Calls *callback* before the end goes on; not at an error, not at a cancel."""
-    return lift(lambda below, run: DoLink(below, run, on_complete=callback))
+    return lift(lambda below, run: _DoLink(below, run, on_complete=callback))
 
 
 def do_on_cancel(callback: Callable[[], object]) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
-    """Calls *callback* when what is below cancels, before the source is told; not at an end."""
-    return lift(lambda below, run: DoLink(below, run, on_cancel=callback))
+    """Calls *callback* when what is below cancels, before the source is told; not at an end. What it raises
+    goes to `Hooks.on_error_dropped`; the source is cancelled all the same."""
+    return lift(lambda below, run: _DoLink(below, run, on_cancel=callback))
 
 
 __all__ = ("do_on_cancel", "do_on_complete", "do_on_error", "do_on_next")

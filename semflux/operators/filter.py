@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 
 class FilterLink(Link[T, T]):
+    """`filter_` at work in one subscription; what decides by an event's type is made of it too."""
+
     __slots__ = ("_down", "_predicate")
 
     def __init__(self, below: abc.ObserverBase[T], run: Run, predicate: Callable[[Any], object]) -> None:

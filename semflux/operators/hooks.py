@@ -10,9 +10,8 @@ _log = logging.getLogger("semflux")
 
 
 def _log_error(error: BaseException) -> None:
-    # Only the class: the text may quote a provider, the traceback a prompt.
+    # Only the class: the text may quote a provider, the traceback a prompt. A receiver gets it all.
     _log.error("an error had no receiver: %s", type(error).__name__)
-    _log.debug("the error without a receiver", exc_info=error)
 
 
 def _log_next(item: Any) -> None:
@@ -21,7 +20,7 @@ def _log_next(item: Any) -> None:
 
 class Hooks:
     """Process-wide receivers of dropped signals. The defaults log to "semflux": errors as errors, items
-    for debugging."""
+    for debugging, both by their class alone."""
 
     _on_error: ClassVar[Callable[[BaseException], None]] = staticmethod(_log_error)
     _on_next: ClassVar[Callable[[Any], None]] = staticmethod(_log_next)
@@ -41,16 +40,16 @@ class Hooks:
         """Hand over an error that nobody receives. Never raises."""
         try:
             cls._on_error(error)
-        except Exception:
-            _log.exception("the hook for dropped errors raised")
+        except Exception as raised:
+            _log.error("a hook for dropped errors raised %s", type(raised).__name__)
 
     @classmethod
     def drop_next(cls, item: Any) -> None:
         """Hand over an item that nobody receives. Never raises."""
         try:
             cls._on_next(item)
-        except Exception:
-            _log.exception("the hook for dropped items raised")
+        except Exception as raised:
+            _log.error("a hook for dropped items raised %s", type(raised).__name__)
 
 
 __all__ = ("Hooks",)

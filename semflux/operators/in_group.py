@@ -7,6 +7,7 @@ from collections.abc import Callable
 from reactivex import Observable, abc
 
 from semflux.events import AnyChatEvent, ChatEventGroup
+from semflux.filters import group_of
 from semflux.operators.filter import FilterLink
 from semflux.operators.lift import lift
 
@@ -20,8 +21,11 @@ def in_group(
     RESP+ THINK~t TEXT~a RESP-|        in_group(G.TEXT)
     ------------- TEXT~a -----|
     ```
+
+    Raises:
+        ConfigurationError: if one of *groups* is none.
     """
-    wanted = frozenset(ChatEventGroup(group) for group in groups)
+    wanted = frozenset([group_of(group) for group in groups])
     return lift(lambda below, run: FilterLink(below, run, lambda event: event.group in wanted))
 
 

@@ -19,18 +19,32 @@ from semflux.stage import Stage
 In = TypeVar("In")
 Out = TypeVar("Out")
 
+NOTHING = Disposable()
+"""A disposable of nothing, for what has ended already."""
+
 
 class Direct(Observable[Out]):
     """An observable that may be subscribed to without RxPY's wrapper: its observers are ours."""
+
+    def subscribe_link(self, observer: abc.ObserverBase[Out], run: Run) -> abc.DisposableBase:
+        """Subscribe an observer of ours, which minds by itself what comes after an end."""
+        return self._subscribe_core(observer, run.scheduler)
 
 
 def subscribe_to(
     source: abc.ObservableBase[In], observer: abc.ObserverBase[In], run: Run
 ) -> abc.DisposableBase:
-    """Subscribe *observer* on behalf of *run*."""
-    if isinstance(source, Direct):
-        return source._subscribe_core(observer, run.scheduler)
-    return source.subscribe(observer, scheduler=run.scheduler)
+    """Subscribe *observer* on behalf of *run*. What goes wrong in doing so is its `on_error`."""
+    try:
+        if isinstance(source, Direct):
+            direct: Direct[In] = source
+            return direct.subscribe_link(observer, run)
+        run.alone = False
+        return source.subscribe(observer, scheduler=run.scheduler)
+    except Exception as error:
+        # RxPY hands what a subscribe function raises back to the caller; here it is the stream's error.
+        observer.on_error(error)
+        return NOTHING
 
 
 class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
@@ -50,9 +64,10 @@ class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
 
     def connect(self, upstream: abc.DisposableBase) -> None:
         """What to dispose of when it ends; at once if it has ended already."""
-        self.upstream = upstream
         if self.stopped:
             upstream.dispose()
+        else:
+            self.upstream = upstream
 
     def on_next(self, value: In) -> None:
         raise NotImplementedError  # pragma: no cover  # abstract
@@ -69,8 +84,11 @@ class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
 
     def dispose(self) -> None:
         self.stopped = True
-        if self.upstream is not None:
-            self.upstream.dispose()
+        upstream = self.upstream
+        if upstream is not None:
+            # Let go of it: a subscription that is over holds nothing, whoever holds the subscription.
+            self.upstream = None
+            upstream.dispose()
 
     def fail(self, error: Exception) -> None:
         """A function of the user raised: stop what is above, then tell what is below."""
@@ -175,8 +193,5 @@ def stage_operator(
     """The RxPY operator of a stage; *make* gives one for each subscription."""
     return lift(lambda below, run: StageLink(make(run), below, run))
 
-
-NOTHING = Disposable()
-"""A disposable of nothing, for what has ended already."""
 
 __all__ = ("NOTHING", "Direct", "Lifted", "Link", "StageLink", "lift", "stage_operator", "subscribe_to")

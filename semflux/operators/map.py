@@ -14,7 +14,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class MapLink(Link[T, U]):
+class _MapLink(Link[T, U]):
     __slots__ = ("_down", "_function")
 
     def __init__(self, below: abc.ObserverBase[U], run: Run, function: Callable[[T], U]) -> None:
@@ -41,7 +41,7 @@ def map_(function: Callable[[T], U]) -> Callable[[abc.ObservableBase[T]], Observ
     --10-20-30-|
     ```
     """
-    return lift(lambda below, run: MapLink(below, run, function))
+    return lift(lambda below, run: _MapLink(below, run, function))
 
 
-__all__ = ("MapLink", "map_")
+__all__ = ("map_",)

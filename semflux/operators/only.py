@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from reactivex import Observable, abc
 
-from semflux.errors import ConfigurationError
 from semflux.events import AnyChatEvent, ChatEvent, ChatEventType
+from semflux.filters import type_of
 from semflux.operators.filter import FilterLink
 from semflux.operators.lift import lift
 
@@ -30,16 +30,4 @@ def only(
     return lift(lambda below, run: FilterLink(below, run, lambda event: event.type in wanted))
 
 
-def type_of(item: object) -> ChatEventType:
-    """The event type that *item*, a type, its name or an event class, stands for."""
-    if isinstance(item, type) and issubclass(item, ChatEvent) and item is not ChatEvent:
-        return item.type
-    try:
-        return ChatEventType(item)
-    except ValueError:
-        raise ConfigurationError(
-            f"{item!r} is no event type: write ChatEventType.TEXT_DELTA or TextDelta, for example"
-        ) from None
-
-
-__all__ = ("only", "type_of")
+__all__ = ("only",)

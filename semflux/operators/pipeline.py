@@ -21,6 +21,7 @@ from semflux.operators.run import Run
 from semflux.terminate import Terminator
 
 _LANES = frozenset({TextDelta.draft_class, ThinkingDelta.draft_class})
+_class_of: Callable[[Any], type[Any]] = type
 _TERMINAL_CLASSES = frozenset({ResponseEnd, Abort, Error})
 
 
@@ -72,24 +73,27 @@ class PipelineLink(Link[Any, AnyChatEvent]):
         if self.stopped:
             return
         try:
-            kind = type(value)
+            kind = _class_of(value)
             lane = self._lane
-            if kind is self._lane_class and lane is not None:
-                if (
+            if (
+                kind is self._lane_class
+                and lane is not None
+                and (
                     value.index == self._lane_index
                     and value.item_id == self._lane_item
                     and value.text.isascii()
                     and not value.attributes
-                ):
-                    lane(value.text)
-                    state = self._state
-                    value.seq = state.seq
-                    state.seq += 1
-                    value.time = self._time()
-                    value.__class__ = value.frozen_class
-                    if self._lane_shown:
-                        self._down(value)
-                    return
+                )
+            ):
+                lane(value.text)
+                state = self._state
+                value.seq = state.seq
+                state.seq += 1
+                value.time = self._time()
+                value.__class__ = value.frozen_class
+                if self._lane_shown:
+                    self._down(value)
+                return
             if kind in _LANES:
                 self._lane = None
                 self._emit(self._push(value))
@@ -114,27 +118,36 @@ class PipelineLink(Link[Any, AnyChatEvent]):
     def _emit(self, drafts: Iterable[Any]) -> None:
         state, shown = self._state, self._shown
         for draft in drafts:
-            arm = self._arms(type(draft))
+            arm = self._arms(_class_of(draft))
             if arm is not None:
                 arm(draft)
             frozen = draft.frozen_class
             if frozen in _TERMINAL_CLASSES:
-                self._finish(draft)
+                event = self._terminator.stamp(draft)
+                self._down(event)
+                self._end(event)
                 return
             # What Terminator.stamp does, without its calls: this runs for every event.
             draft.seq = state.seq
             state.seq += 1
             draft.time = self._time()
             draft.__class__ = frozen
-            if frozen in shown if shown is not None else self._keep is None or self._keep(draft):
+            if frozen in shown if shown is not None else self._keeps(draft):
                 self._down(draft)
-                if self.stopped:
-                    return
+            if self.stopped:
+                return
 
-    def _finish(self, draft: Any) -> None:
-        """The terminal event, and the end. It is always delivered."""
-        event = self._terminator.stamp(draft)
-        self._down(event)
+    def _keeps(self, event: Any) -> object:
+        """What the filter says. If it raises, that is an error of the user's, and not the stream's."""
+        keep = self._keep
+        try:
+            return keep is None or keep(event)
+        except Exception as error:
+            self.fail(error)
+            return False
+
+    def _end(self, event: Any) -> None:
+        """The end that follows the terminal event, which is always delivered."""
         if self.stopped:
             return
         self.dispose()
@@ -156,9 +169,7 @@ class PipelineLink(Link[Any, AnyChatEvent]):
             self._emit(self._normalizer.finish(error))
         for event in () if self.stopped else self._terminator.finish():
             self._down(event)
-            if not self.stopped:
-                self.dispose()
-                self.below.on_error(event.error)
+            self._end(event)
 
 
 def pipeline(

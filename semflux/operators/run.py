@@ -7,15 +7,16 @@ be lost on thread timers.
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler, TimeoutScheduler
 from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler
-from reactivex.scheduler.scheduler import Scheduler
+from reactivex.scheduler.periodicscheduler import PeriodicScheduler
 
 from semflux.errors import SemfluxError
 from semflux.state import RunState
@@ -40,6 +41,14 @@ class Driver(Protocol):
         """Get more to push: at once (None), or in what is to be awaited. Called when `pump` gave False."""
         ...
 
+    def start_task(self) -> None:
+        """Go on by a task of the running loop, as fast as the source is."""
+        ...
+
+    async def released(self) -> None:
+        """Wait until what the source holds open is closed, once it is over."""
+        ...
+
     def fail(self, error: SemfluxError) -> None:
         """End the stream with *error*, in order: ends, STEP_END, ERROR, `on_error`."""
         ...
@@ -52,9 +61,16 @@ class Driver(Protocol):
 class Run:
     """One subscription: its demand, its shared state, and its ways to fail or abort the stream."""
 
-    __slots__ = ("demand", "driver", "head", "pull", "scheduler", "state")
+    __slots__ = ("alone", "demand", "driver", "head", "pull", "scheduler", "state", "wake")
 
-    def __init__(self, *, demand: int = UNBOUNDED, pull: bool = False, state: RunState | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        demand: int = UNBOUNDED,
+        pull: bool = False,
+        state: RunState | None = None,
+        scheduler: abc.SchedulerBase | None = None,
+    ) -> None:
         self.demand = demand
         """Events that the subscriber still wants."""
         self.pull = pull
@@ -63,8 +79,18 @@ class Run:
         """The source of a stream of ours; None for another observable."""
         self.head: abc.ObserverBase[Any] | None = None
         """The first stage, where failures enter when there is no driver."""
+        self.alone = True
+        """False if something else than the driver may push, or end the stream: an operator of RxPY."""
+        self.wake: Callable[[], None] | None = None
+        """Called when a driver has come, for a subscriber that waits for one."""
         self.state = state or RunState()
-        self.scheduler = RunScheduler(self)
+        self.scheduler = RunScheduler(self, scheduler)
+
+    def drive(self, driver: Driver) -> None:
+        """From now on *driver* is the source."""
+        self.driver = driver
+        if self.wake is not None:
+            self.wake()
 
     def fail(self, error: SemfluxError) -> bool:
         """Fail the stream at its first stage; False if it has none and the caller must do it itself."""
@@ -82,40 +108,49 @@ class Run:
             self.driver.abort(reason)
 
 
-class RunScheduler(Scheduler):
-    """Carries a `Run`. At once means the current thread's trampoline; later means the loop, if one runs."""
+class RunScheduler(PeriodicScheduler):
+    """Carries a `Run`. At once means the current thread's trampoline; later means the loop, if one runs.
 
-    def __init__(self, run: Run) -> None:
+    *base* is a scheduler that the subscriber has chosen: it does all, then.
+    """
+
+    def __init__(self, run: Run, base: abc.SchedulerBase | None = None) -> None:
         super().__init__()
         self.run = run
+        self._now = base or CurrentThreadScheduler.singleton()
+        self._later = base
+
+    @property
+    def _timed(self) -> abc.SchedulerBase:
+        # One for all of the run: each has a clock of its own.
+        if self._later is None:
+            try:
+                self._later = AsyncIOThreadSafeScheduler(asyncio.get_running_loop())
+            except RuntimeError:
+                self._later = TimeoutScheduler.singleton()
+        return self._later
+
+    @property
+    def now(self) -> datetime:
+        return self._timed.now
 
     def schedule(self, action: abc.ScheduledAction[T], state: T | None = None) -> abc.DisposableBase:
-        return CurrentThreadScheduler.singleton().schedule(action, state)
+        return self._now.schedule(action, state)
 
     def schedule_relative(
         self, duetime: timedelta | float, action: abc.ScheduledAction[T], state: T | None = None
     ) -> abc.DisposableBase:
-        return _timed().schedule_relative(duetime, action, state)
+        return self._timed.schedule_relative(duetime, action, state)
 
     def schedule_absolute(
         self, duetime: datetime | float, action: abc.ScheduledAction[T], state: T | None = None
     ) -> abc.DisposableBase:
-        return _timed().schedule_absolute(duetime, action, state)
-
-
-def _timed() -> abc.SchedulerBase:
-    import asyncio  # the loop is only asked for by a timed operator of RxPY, in the thread that it runs in
-
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return TimeoutScheduler.singleton()
-    return AsyncIOThreadSafeScheduler(loop)
+        return self._timed.schedule_absolute(duetime, action, state)
 
 
 def run_of(scheduler: abc.SchedulerBase | None) -> Run:
-    """The run that *scheduler* carries; a new one, with unlimited demand, if it carries none."""
-    return scheduler.run if isinstance(scheduler, RunScheduler) else Run()
+    """The run that *scheduler* carries; else a new one, with unlimited demand, on that scheduler."""
+    return scheduler.run if isinstance(scheduler, RunScheduler) else Run(scheduler=scheduler)
 
 
 __all__ = ("UNBOUNDED", "Driver", "Run", "RunScheduler", "run_of")

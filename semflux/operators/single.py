@@ -15,7 +15,7 @@ T = TypeVar("T")
 _NONE = object()
 
 
-class SingleLink(Link[T, T]):
+class _SingleLink(Link[T, T]):
     __slots__ = ("_value",)
 
     def __init__(self, below: abc.ObserverBase[T], run: Run) -> None:
@@ -51,7 +51,7 @@ def single() -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     -----1|
     ```
     """
-    return lift(SingleLink)
+    return lift(_SingleLink)
 
 
 __all__ = ("single",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from reactivex import Subject, abc
@@ -16,25 +17,28 @@ _NEXT, _ERROR, _COMPLETED = 0, 1, 2
 
 
 class _Subscription(abc.DisposableBase):
-    __slots__ = ("_observer", "_subject")
+    __slots__ = ("_observer", "_remove")
 
-    def __init__(self, subject: EventSubject[Any], observer: abc.ObserverBase[Any]) -> None:
-        self._subject: EventSubject[Any] | None = subject
+    def __init__(
+        self, remove: Callable[[abc.ObserverBase[Any]], None], observer: abc.ObserverBase[Any]
+    ) -> None:
+        self._remove = remove
         self._observer: abc.ObserverBase[Any] | None = observer
 
     def dispose(self) -> None:
-        subject, observer = self._subject, self._observer
-        self._subject = self._observer = None
-        if subject is not None and observer is not None:
-            subject._remove(observer)
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            self._remove(observer)
 
 
 class EventSubject(Subject[T], Direct[T]):
     """A subject for one producer at a time.
 
     Guarantees: all observers see the same order, an emission from inside an emission comes after it;
-    an observer that raises is removed, and the others see nothing of it; signals after the end go to
-    the hooks. The observers are a tuple that is replaced, so emitting takes no lock and no copy.
+    an observer that raises is removed, and the others see nothing of it; its exception goes to its own
+    `on_error`, or to the hooks if it has ended itself. Signals after the end go to the hooks. Whoever
+    subscribes after the end is told how it ended; `dispose` drops all observers, without a word.
+    The observers are a tuple that is replaced, so emitting takes no lock and no copy.
     """
 
     def __init__(self) -> None:
@@ -59,7 +63,7 @@ class EventSubject(Subject[T], Direct[T]):
                 observer.on_completed()
             return NOTHING
         self._sinks = (*self._sinks, observer)
-        return _Subscription(self, observer)
+        return _Subscription(self._remove, observer)
 
     def _remove(self, observer: abc.ObserverBase[T]) -> None:
         self._sinks = tuple([sink for sink in self._sinks if sink is not observer])
@@ -102,6 +106,10 @@ class EventSubject(Subject[T], Direct[T]):
 
     def _drop(self, sink: abc.ObserverBase[T], error: Exception) -> None:
         self._remove(sink)
+        if getattr(sink, "stopped", False) or getattr(sink, "is_stopped", False):
+            # A subscriber of RxPY's that raised: it has let go of everything, and would not listen.
+            Hooks.drop_error(error)
+            return
         try:
             sink.on_error(error)
         except Exception as again:
@@ -112,6 +120,7 @@ class EventSubject(Subject[T], Direct[T]):
         self.is_stopped = True
         self.exception = error
         sinks, self._sinks = self._sinks, ()
+        late = list(self._waiting)
         self._waiting.clear()
         for sink in sinks:
             try:
@@ -121,14 +130,25 @@ class EventSubject(Subject[T], Direct[T]):
                     sink.on_completed()
             except Exception as raised:
                 Hooks.drop_error(raised)
+        for signal in late:
+            self._later(*signal)
 
     def _drain(self) -> None:
+        # A loop, not a call of `on_next`, which would come back here: any number may be waiting.
         while self._waiting and not self._over:
             kind, value = self._waiting.popleft()
-            if kind == _NEXT:
-                self.on_next(value)
-            else:
+            if kind != _NEXT:
                 self._end(kind, value)
+                return
+            self._busy = True
+            try:
+                for sink in self._sinks:
+                    try:
+                        sink.on_next(value)
+                    except Exception as error:
+                        self._drop(sink, error)
+            finally:
+                self._busy = False
 
     def dispose(self) -> None:
         self._over = True

@@ -15,7 +15,7 @@ from semflux.operators.run import Run
 T = TypeVar("T")
 
 
-class TakeLink(Link[T, T]):
+class _TakeLink(Link[T, T]):
     __slots__ = ("_left",)
 
     def __init__(self, below: abc.ObserverBase[T], run: Run, count: int) -> None:
@@ -51,7 +51,7 @@ def take(count: int) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     if count == 0:
         empty: Observable[Any] = reactivex.empty()
         return lambda source: empty
-    return lift(lambda below, run: TakeLink(below, run, count))
+    return lift(lambda below, run: _TakeLink(below, run, count))
 
 
 __all__ = ("take",)

@@ -13,7 +13,7 @@ from semflux.operators.run import Run
 T = TypeVar("T")
 
 
-class TakeUntilLink(Link[T, T]):
+class _TakeUntilLink(Link[T, T]):
     __slots__ = ("_predicate",)
 
     def __init__(self, below: abc.ObserverBase[T], run: Run, predicate: Callable[[Any], object]) -> None:
@@ -49,7 +49,7 @@ def take_until(predicate: Callable[[T], object]) -> Callable[[abc.ObservableBase
     --1--2--3|
     ```
     """
-    return lift(lambda below, run: TakeUntilLink(below, run, predicate))
+    return lift(lambda below, run: _TakeUntilLink(below, run, predicate))
 
 
 __all__ = ("take_until",)

@@ -13,7 +13,7 @@ from semflux.operators.run import Run
 T = TypeVar("T")
 
 
-class TakeWhileLink(Link[T, T]):
+class _TakeWhileLink(Link[T, T]):
     __slots__ = ("_predicate",)
 
     def __init__(self, below: abc.ObserverBase[T], run: Run, predicate: Callable[[Any], object]) -> None:
@@ -42,7 +42,7 @@ def take_while(predicate: Callable[[T], object]) -> Callable[[abc.ObservableBase
     --1--2--|
     ```
     """
-    return lift(lambda below, run: TakeWhileLink(below, run, predicate))
+    return lift(lambda below, run: _TakeWhileLink(below, run, predicate))
 
 
 __all__ = ("take_while",)

@@ -10,7 +10,7 @@ from semflux.events import AnyChatEvent, ChatEventType
 from semflux.operators.lift import Link, lift
 
 
-class TextLink(Link[AnyChatEvent, str]):
+class _TextLink(Link[AnyChatEvent, str]):
     __slots__ = ()
 
     def on_next(self, value: AnyChatEvent) -> None:
@@ -26,7 +26,7 @@ def text() -> Callable[[abc.ObservableBase[AnyChatEvent]], Observable[str]]:
     ------------"a"----"b"---------------|
     ```
     """
-    return lift(TextLink)
+    return lift(_TextLink)
 
 
 __all__ = ("text",)

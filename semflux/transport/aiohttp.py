@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from ssl import SSLContext
 from typing import TYPE_CHECKING, NoReturn
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from semflux.http import HttpRequest, Timeouts
     from semflux.transport._aiohttp import Pool
+
+
+def _let_go(_pool: Pool) -> None:
+    """The reference to the pool is what matters, and ends here."""
 
 
 class AiohttpTransport(Transport):
@@ -84,6 +89,9 @@ class AiohttpTransport(Transport):
                     self._pools.pop(other, None)
             pool = Pool(limit=self._limit, ssl_context=self._ssl, resolver=self._resolver)
             entry = self._pools[loop] = pool, keep(pool)
+            # Where the collector finds transport and generator in a cycle, it would finalize the session with
+            # them, as "unclosed". Held from here the pool is no garbage before the generator has ended it.
+            weakref.finalize(entry[1], _let_go, pool).atexit = False
             # Never suspends. Started, the generator is known to the loop, which ends it at the latest.
             await anext(entry[1])
         return entry

@@ -68,6 +68,11 @@ class Framer(Protocol):
         ...
 
     @property
+    def ready(self) -> bool:
+        """True if `frames()` has something to do: a whole line came, or a bound was passed."""
+        ...
+
+    @property
     def saw_other_line(self) -> bool:
         """True once a whole line did not belong to the framing: the body may be something else."""
         ...

@@ -42,7 +42,7 @@ class Intake:
         "_max_line",
         "_over",
         "_parts",
-        "_ready",
+        "ready",
         "_shut",
         "_start",
         "bytes_seen",
@@ -72,6 +72,8 @@ class Intake:
     saw_other_line: bool
     """True once a whole line was neither blank nor a comment nor a field of the standard: a hint that
     the body is no event stream. Always False for NDJSON, where that is found out as bad JSON."""
+    ready: bool
+    """True if `frames()` has something to do; asking it for nothing costs as much as a frame."""
     unterminated: bool
     """True once `close()` has found that the body ended inside a line."""
 
@@ -88,7 +90,7 @@ class Intake:
         self._held = 0  # bytes in them
         self._lines: BytesIO | None = None  # whole lines being worked on; it remembers how far we are
         self._fresh = False  # one of them holds a line end
-        self._ready = False  # frames() has something to do
+        self.ready = False
         self._start = True  # no byte was looked at: a BOM may still come
         self._head = bytearray()
         self._alarm = -1  # receive() takes the slow way once bytes_seen is above; at first for the head
@@ -119,9 +121,9 @@ class Intake:
         self._held += len(chunk)
         if not self._fresh:
             if LF in chunk or (self._cr_ends_line and CR in chunk):
-                self._fresh = self._ready = True
+                self._fresh = self.ready = True
             elif self._held > self._max_line:
-                self._ready = True
+                self.ready = True
 
     def _look_at(self, chunk: bytes) -> bytes:
         """The part of *chunk* that is taken; what every chunk need not be asked is asked here."""
@@ -144,7 +146,7 @@ class Intake:
 
     def _stop(self) -> None:
         """Take nothing more in."""
-        self._shut = self._ready = True
+        self._shut = self.ready = True
         self._alarm = -1
 
     def _take(self) -> bytes:
@@ -167,7 +169,7 @@ class Intake:
 
     def _settle(self) -> None:
         """All lines are done: raise if the unfinished one, or the response, is over its bound."""
-        self._ready = self._shut
+        self.ready = self._shut
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         if self._held > self._max_line and self._start:

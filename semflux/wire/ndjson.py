@@ -48,7 +48,7 @@ class NdjsonFramer(Intake):
         Raises, after all that was good before it: `FrameTooLargeError` for a line over its bound,
         `ResponseTooLargeError` for too many bytes or frames.
         """
-        return self._run() if self._ready else _NOTHING
+        return self._run() if self.ready else _NOTHING
 
     def close(self) -> Iterator[RawFrame]:
         """What is left when the body has ended; raises as `frames` does.

@@ -81,7 +81,7 @@ class SseFramer(Intake):
         Raises, after all that was good before it: `FrameTooLargeError` for a line, an event or a
         number of data lines over its bound, `ResponseTooLargeError` for too many bytes or frames.
         """
-        return self._run() if self._ready else _NOTHING
+        return self._run() if self.ready else _NOTHING
 
     def close(self) -> Iterator[RawFrame]:
         """What is left when the body has ended; raises as `frames` does.

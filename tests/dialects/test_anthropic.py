@@ -27,7 +27,11 @@ def test_text_comes_in_blocks_of_the_vendors_own() -> None:
     assert [e.raw_type for e in seen.events[3:8]] == [
         "ping", "content_block_start", "content_block_delta", "content_block_delta", "content_block_stop",
     ]  # fmt: skip
-    assert (seen.response.text, seen.response.finish_reason, seen.response.provider_finish_reason) == ("Hello", "stop", "end_turn")
+    assert (seen.response.text, seen.response.finish_reason, seen.response.provider_finish_reason) == (
+        "Hello",
+        "stop",
+        "end_turn",
+    )
     assert (seen.response.provider_response_id, seen.response.model, seen.repairs) == ("m1", "claude", {})
 
 
@@ -43,7 +47,9 @@ def test_blocks_may_start_with_content() -> None:
 
     assert (seen.response.thinking, seen.response.text) == ("hm", "ab")
     assert seen.texts(T.THINKING_SIGNATURE) == ["SIG"]
-    assert [(c.url, c.cited_text, c.raw) for c in seen.response.citations] == [("https://a.example/", "words", citation)]
+    assert [(c.url, c.cited_text, c.raw) for c in seen.response.citations] == [
+        ("https://a.example/", "words", citation)
+    ]
 
 
 def test_a_turn_is_kept_for_the_next_request() -> None:
@@ -70,9 +76,13 @@ def test_a_turn_is_kept_for_the_next_request() -> None:
 @pytest.mark.parametrize("kind", ["text", "redacted_thinking", "tool_use"])
 def test_a_signature_outside_thinking_is_raw(kind: str) -> None:
     """Nobody knows what it would sign."""
-    seen = claude(start(), blk(0, kind, id="u", name="f"), dl(0, "signature_delta", signature="S"), end(0), TURN, STOP)
+    seen = claude(
+        start(), blk(0, kind, id="u", name="f"), dl(0, "signature_delta", signature="S"), end(0), TURN, STOP
+    )
 
-    assert [event.raw for event in seen.of(T.RAW)] == [{"delta": {"type": "signature_delta", "signature": "S"}}]
+    assert [event.raw for event in seen.of(T.RAW)] == [
+        {"delta": {"type": "signature_delta", "signature": "S"}}
+    ]
     assert seen.of(T.THINKING_SIGNATURE) == []
 
 
@@ -80,7 +90,7 @@ def test_a_signature_outside_thinking_is_raw(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("initial", "deltas", "args"),
+    "initial, deltas, args",
     [
         ({}, ['{"a"', ": 1}"], ['{"a"', ": 1}"]),
         ({}, ["", "{}"], ["{}"]),
@@ -97,7 +107,9 @@ def test_a_signature_outside_thinking_is_raw(kind: str) -> None:
 def test_the_input_of_a_call(initial: Any, deltas: list[str], args: list[str]) -> None:
     """Normally {} and ignored; one that is not empty waits for the stop, and deltas that are a whole object win."""
     frames = [dl(0, "input_json_delta", partial_json=delta) for delta in deltas]
-    seen = claude(start(), blk(0, "tool_use", id="u", name="f", input=initial), *frames, end(0), md("tool_use"), STOP)
+    seen = claude(
+        start(), blk(0, "tool_use", id="u", name="f", input=initial), *frames, end(0), md("tool_use"), STOP
+    )
 
     assert seen.texts(T.TOOL_CALL_ARGS_DELTA) == args
     assert [(c.id, c.name, c.arguments_json) for c in seen.response.tool_calls] == [("u", "f", "".join(args))]
@@ -120,6 +132,32 @@ def test_the_stop_of_its_block_ends_a_call() -> None:
         ("TOOL_CALL_END", 2), ("TEXT_END", 0), ("TOOL_CALL_END", 1),
     ]  # fmt: skip
     assert (seen.response.text, seen.repairs) == ("ab", {})
+
+
+def test_deltas_under_another_events_name_are_the_same() -> None:
+    """The type says what a frame is; text, thinking and input, on the general way."""
+    deltas = [
+        (0, {"type": "text_delta", "text": "a"}),
+        (1, {"type": "input_json_delta", "partial_json": "{}"}),
+        (2, {"type": "thinking_delta", "thinking": "t"}),
+    ]
+    frames = [
+        sse({"type": "content_block_delta", "index": i, "delta": delta}, "other") for i, delta in deltas
+    ]
+    blocks = [
+        blk(0, "text", text=""),
+        end(0),
+        blk(1, "tool_use", id="u", name="f"),
+        end(1),
+        blk(2, "thinking", thinking=""),
+        end(2),
+    ]
+    seen = claude(
+        start(), blocks[0], frames[0], *blocks[1:3], frames[1], *blocks[3:5], frames[2], blocks[5], TURN, STOP
+    )
+
+    assert (seen.response.text, seen.response.thinking, seen.calls) == ("a", "t", [("u", "f", "{}")])
+    assert seen.repairs == {}
 
 
 def test_a_call_without_id_gets_one() -> None:
@@ -153,17 +191,25 @@ def test_server_tools_are_told_and_kept_verbatim() -> None:
     assert {event.sub_type for event in seen.events if event.group == "SERVER_TOOL"} == {"web_search"}
     result = seen.of(T.SERVER_TOOL_RESULT)[0]
     assert result.text == "A\nhttps://a.example/\nB\nhttps://b.example/"
-    assert [(hit.title, hit.url) for hit in result.results] == [("A", "https://a.example/"), ("B", "https://b.example/")]
+    assert [(hit.title, hit.url) for hit in result.results] == [
+        ("A", "https://a.example/"),
+        ("B", "https://b.example/"),
+    ]
     parts = seen.response.message.to_dict()["parts"]
     assert [part["type"] for part in parts] == ["vendor", "vendor", "text"]
-    assert parts[0]["raw"] == {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "q"}}
+    assert parts[0]["raw"] == {
+        "type": "server_tool_use",
+        "id": "s1",
+        "name": "web_search",
+        "input": {"query": "q"},
+    }
     assert parts[1]["raw"] == {"type": "web_search_tool_result", "tool_use_id": "s1", "content": results}
     assert seen.response.tool_calls == ()
     assert seen.repairs == {}
 
 
 @pytest.mark.parametrize(
-    ("content", "text", "is_error"),
+    "content, text, is_error",
     [
         ({"type": "x_error", "error_code": "max_uses_exceeded"}, "max_uses_exceeded", True),
         ({"type": "code_execution_result", "stdout": "1\n", "stderr": "w", "content": [{"file_id": "f1"}]}, "1\n\nw\nf1", False),
@@ -189,7 +235,9 @@ def test_results_have_a_readable_text(content: Any, text: str | None, is_error: 
 
 def test_a_server_call_may_be_answered_later() -> None:
     """Its missing result is implied, and an initial input is sent at the stop."""
-    seen = claude(start(), blk(0, "mcp_tool_use", id="s", name="f", input={"q": 1}), end(0), md("pause_turn"), STOP)
+    seen = claude(
+        start(), blk(0, "mcp_tool_use", id="s", name="f", input={"q": 1}), end(0), md("pause_turn"), STOP
+    )
 
     result = seen.of(T.SERVER_TOOL_RESULT)[0]
     assert (result.attributes, result.raw, result.sub_type) == ({"implied": True}, None, "mcp")
@@ -199,7 +247,7 @@ def test_a_server_call_may_be_answered_later() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "tool"),
+    "kind, name, tool",
     [
         ("server_tool_use", "web_search", "web_search"), ("mcp_tool_use", "x", "mcp"), ("x_tool_use", None, "x"),
         ("mcp_tool_result", None, "mcp"), ("odd", None, "odd"),
@@ -223,13 +271,19 @@ def test_unknown_events_and_blocks_are_raw_and_their_blocks_are_kept() -> None:
         "brand_new", "content_block_start", "content_block_delta", None, "content_block_stop", "[DONE]",
     ]  # fmt: skip
     parts = seen.response.message.to_dict()["parts"]
-    assert parts[0] == {"type": "vendor", "dialect": "anthropic", "raw": {"type": "hologram", "data": "ab", "x": 1}}
+    assert parts[0] == {
+        "type": "vendor",
+        "dialect": "anthropic",
+        "raw": {"type": "hologram", "data": "ab", "x": 1},
+    }
     assert (seen.response.text, seen.repairs) == ("ok", {})
 
 
 def test_an_unmodelled_block_without_its_stop_is_kept_too() -> None:
     """As the message ends."""
-    seen = claude(start(), blk(0, "compaction", content="a"), dl(0, "compaction_delta", content="b"), TURN, STOP)
+    seen = claude(
+        start(), blk(0, "compaction", content="a"), dl(0, "compaction_delta", content="b"), TURN, STOP
+    )
 
     assert seen.response.message.to_dict()["parts"][0]["raw"] == {"type": "compaction", "content": "ab"}
 
@@ -250,19 +304,36 @@ def test_a_later_usage_replaces_field_by_field() -> None:
     seen = claude(
         start(input_tokens=100, output_tokens=0),
         text_block(0, "hi"),
-        md("end_turn", {"input_tokens": 4, "output_tokens": 7, "cache_read_input_tokens": 96, "cache_creation_input_tokens": 0}),
+        md(
+            "end_turn",
+            {
+                "input_tokens": 4,
+                "output_tokens": 7,
+                "cache_read_input_tokens": 96,
+                "cache_creation_input_tokens": 0,
+            },
+        ),
         STOP,
     )
 
     usage = seen.response.usage
     assert usage is not None
-    assert (usage.input_tokens, usage.uncached_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (100, 4, 96, 0)
+    assert (usage.input_tokens, usage.uncached_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (
+        100,
+        4,
+        96,
+        0,
+    )
     assert (usage.output_tokens, usage.total_tokens) == (7, 107)
 
 
 def test_a_null_in_a_later_usage_is_absent() -> None:
     """It unsets nothing."""
-    seen = claude(start(input_tokens=10, cache_read_input_tokens=5), md("end_turn", {"input_tokens": None, "output_tokens": 2}), STOP)
+    seen = claude(
+        start(input_tokens=10, cache_read_input_tokens=5),
+        md("end_turn", {"input_tokens": None, "output_tokens": 2}),
+        STOP,
+    )
 
     usage = seen.response.usage
     assert usage is not None
@@ -288,18 +359,25 @@ def test_every_field_of_usage_has_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "means"),
+    "said, means",
     [
         ({"url": "u", "title": "T", "cited_text": "w"}, CitedSource(url="u", title="T", cited_text="w")),
         ({"source": "s", "document_title": "D", "start_char_index": 3}, CitedSource(url="s", title="D")),
         ({}, CitedSource()),
     ],
 )  # fmt: skip
-def test_citations_have_positions_in_their_source_not_in_the_answer(said: dict[str, Any], means: CitedSource) -> None:
+def test_citations_have_positions_in_their_source_not_in_the_answer(
+    said: dict[str, Any], means: CitedSource
+) -> None:
     """Those stay in `raw`."""
     found = citation_of(said)
 
-    assert (found.url, found.title, found.cited_text, found.start) == (means.url, means.title, means.cited_text, None)
+    assert (found.url, found.title, found.cited_text, found.start) == (
+        means.url,
+        means.title,
+        means.cited_text,
+        None,
+    )
     assert found.raw == said
 
 

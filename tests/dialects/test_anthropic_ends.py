@@ -19,7 +19,7 @@ TURN = md("end_turn")
 
 
 @pytest.mark.parametrize(
-    ("said", "means", "status"),
+    "said, means, status",
     [
         ("end_turn", "stop", None), ("stop_sequence", "stop", "stop_sequence"), ("max_tokens", "length", "max_tokens"),
         ("model_context_window_exceeded", "length", "model_context_window_exceeded"), ("tool_use", "tool_calls", None),
@@ -37,8 +37,12 @@ def test_stop_reasons(said: str, means: str, status: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("details", "sub_type", "text"),
-    [({"category": "cyber", "explanation": "no"}, "cyber", "no"), (None, "refusal", None), ([], "refusal", None)],
+    "details, sub_type, text",
+    [
+        ({"category": "cyber", "explanation": "no"}, "cyber", "no"),
+        (None, "refusal", None),
+        ([], "refusal", None),
+    ],
 )
 def test_a_refusal_is_a_filter(details: Any, sub_type: str, text: str | None) -> None:
     """CONTENT_FILTER, and the finish reason says so."""
@@ -70,7 +74,9 @@ def test_edits_of_the_context_are_raw() -> None:
     frame = an("message_delta", delta={"stop_reason": "end_turn"}, context_management=management)
     none = an("message_delta", context_management={"applied_edits": []})
 
-    assert claude(start(), none, frame, STOP).of(T.RAW)[0].raw == {"context_management": {"applied_edits": ({"type": "clear"},)}}
+    assert claude(start(), none, frame, STOP).of(T.RAW)[0].raw == {
+        "context_management": {"applied_edits": ({"type": "clear"},)}
+    }
 
 
 # What gateways leave out, repeat or get wrong.
@@ -97,7 +103,10 @@ def test_a_second_start_of_the_same_message_is_ignored_and_another_one_is_a_bad_
 
 def test_a_start_may_hold_the_whole_message() -> None:
     """Blocks without frames of their own, and the reason; message_stop may follow at once."""
-    content = [{"type": "text", "text": "hi"}, {"type": "tool_use", "id": "u", "name": "f", "input": {"a": 1}}]
+    content = [
+        {"type": "text", "text": "hi"},
+        {"type": "tool_use", "id": "u", "name": "f", "input": {"a": 1}},
+    ]
     seen = claude(start(content, "tool_use"), STOP)
 
     assert (seen.response.text, seen.calls) == ("hi", [("u", "f", '{"a":1}')])
@@ -111,8 +120,17 @@ def test_the_name_of_a_frame_is_its_type_else_its_events_name(named: bool) -> No
     if named:
         frames = b"".join([line for line in frames.splitlines(True) if not line.startswith(b"event:")])
     else:
-        for name in (b"message_start", b"content_block_start", b"content_block_delta", b"content_block_stop", b"message_delta", b"message_stop"):
-            frames = frames.replace(b'{"type": "' + name + b'"}', b"{}").replace(b'{"type": "' + name + b'", ', b"{")
+        for name in (
+            b"message_start",
+            b"content_block_start",
+            b"content_block_delta",
+            b"content_block_stop",
+            b"message_delta",
+            b"message_stop",
+        ):
+            frames = frames.replace(b'{"type": "' + name + b'"}', b"{}").replace(
+                b'{"type": "' + name + b'", ', b"{"
+            )
 
     seen = claude(frames)
     assert (seen.response.text, seen.repairs) == ("hi", {})
@@ -199,3 +217,11 @@ def test_odd_values_of_optional_fields_do_no_harm() -> None:
     )  # fmt: skip
 
     assert (seen.error, seen.response.text) == (None, "a")
+
+
+def test_empty_frames_are_counted_and_say_nothing() -> None:
+    """Nor does a comment."""
+    seen = claude(start(), b"data:\n\n", b"event: ping\ndata: \n\n", b": hi\n\n", TEXT, TURN, STOP)
+
+    assert (seen.response.text, seen.repairs) == ("hi", {})
+    assert seen.response.repairs.notes == {"empty_frame": 2, "comment": 1}

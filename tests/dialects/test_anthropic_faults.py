@@ -28,7 +28,7 @@ OVERLOADED = {"type": "overloaded_error", "message": "Overloaded"}
 
 
 @pytest.mark.parametrize(
-    ("frame", "cls"),
+    "frame, cls",
     [
         (an("error", error=OVERLOADED), OverloadedError),
         (sse({"error": OVERLOADED}, "error"), OverloadedError),
@@ -72,7 +72,7 @@ def test_held_input_comes_before_the_ends_of_a_failing_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "cls"),
+    "body, cls",
     [
         (b"", EmptyResponseError),
         (b"<html>\n", NotAStreamError),
@@ -105,7 +105,14 @@ def test_a_whole_answer_means_what_its_stream_means() -> None:
         {"type": "tool_use", "id": "v", "name": "g", "input": {}},
     ]
     usage = {"input_tokens": 3, "output_tokens": 5}
-    message = {"id": "m1", "type": "message", "model": "claude", "content": content, "stop_reason": "tool_use", "usage": usage}
+    message = {
+        "id": "m1",
+        "type": "message",
+        "model": "claude",
+        "content": content,
+        "stop_reason": "tool_use",
+        "usage": usage,
+    }
     whole = read(json.dumps(message).encode(), "anthropic")
     streamed = claude(
         start(input_tokens=3, output_tokens=1),
@@ -122,7 +129,10 @@ def test_a_whole_answer_means_what_its_stream_means() -> None:
         md("tool_use", usage), STOP,
     )  # fmt: skip
 
-    assert {**whole.response.to_dict(), "response_id": ""} == {**streamed.response.to_dict(), "response_id": ""}
+    assert {**whole.response.to_dict(), "response_id": ""} == {
+        **streamed.response.to_dict(),
+        "response_id": "",
+    }
     assert whole.repairs == {}
     assert len(whole.response.message.parts) == 8
 

@@ -30,7 +30,7 @@ STOP = cc({}, "stop")
 
 
 @pytest.mark.parametrize(
-    ("frame", "cls"),
+    "frame, cls",
     [
         (sse({"error": {"message": "quota exceeded", "type": "insufficient_quota", "code": 429}}), QuotaExceededError),
         (sse({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}), RateLimitError),
@@ -91,18 +91,24 @@ def test_held_text_comes_before_the_ends_of_a_failing_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "cls", "kind"),
+    "data, cls, kind",
     [
         ("{not json", BadFrameError, "json"),
         ('{"choices":[{"delta":{"content":"a"},"x":NaN}]}', BadFrameError, "json"),
         ('{"choices":[{"delta":{"content":"a"},"x":Infinity}]}', BadFrameError, "json"),
         ('{"choices":[{"delta":{"content":"a"},"logprobs":{"x":1e999}}]}', BadFrameError, "json"),
         ('{"choices":[{"delta":{"content":"a"},"x":' + "9" * 5000 + "}]}", BadFrameError, "json"),
-        ('{"choices":[{"delta":{"content":"a"},"x":' + "[" * 100_000 + "]" * 100_000 + "}]}", JsonTooDeepError, None),
+        (
+            '{"choices":[{"delta":{"content":"a"},"x":' + "[" * 100_000 + "]" * 100_000 + "}]}",
+            JsonTooDeepError,
+            None,
+        ),
     ],
     ids=["broken", "NaN", "Infinity", "1e999", "5000 digits", "deep"],
 )
-def test_a_frame_that_is_no_json_fails_the_stream(data: str, cls: type[SemfluxError], kind: str | None) -> None:
+def test_a_frame_that_is_no_json_fails_the_stream(
+    data: str, cls: type[SemfluxError], kind: str | None
+) -> None:
     """Unless the finish signal has come; the message quotes nothing of it."""
     error = chat(cc({"content": "a"}), sse(data), STOP, DONE).error
 
@@ -132,8 +138,13 @@ def test_invalid_utf8_becomes_replacement_characters() -> None:
 
 def test_names_and_ids_hold_no_half_pairs() -> None:
     """Every string of an event can be written."""
-    frame = rb'data: {"id":"i\ud83d","model":"m","choices":[{"delta":{"tool_calls":[{"index":0,"id":"a\ud83d",'
-    frame += rb'"function":{"name":"f\ud83d","arguments":"{\"x\":\"\\ud83d\"}"}}]},"finish_reason":"tool_calls"}]}' + b"\n\n"
+    frame = (
+        rb'data: {"id":"i\ud83d","model":"m","choices":[{"delta":{"tool_calls":[{"index":0,"id":"a\ud83d",'
+    )
+    frame += (
+        rb'"function":{"name":"f\ud83d","arguments":"{\"x\":\"\\ud83d\"}"}}]},"finish_reason":"tool_calls"}]}'
+        b"\n\n"
+    )
     seen = chat(frame, DONE)
 
     assert seen.response.provider_response_id == "i\ufffd"
@@ -151,7 +162,7 @@ def test_control_characters_in_text_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "cls"),
+    "body, cls",
     [
         (b"", EmptyResponseError),
         (b"<!doctype html>\n<html><body>502 Bad Gateway</body></html>\n", NotAStreamError),
@@ -196,20 +207,31 @@ MESSAGES: list[tuple[dict[str, Any], str, list[dict[str, Any]]]] = [
     ({"content": "x", "reasoning_content": "hm"}, "stop", [{"reasoning_content": "hm"}, {"content": "x"}]),
     ({"content": "<think>hm</think>x"}, "length", [{"content": "<think>hm"}, {"content": "</think>x"}]),
     (
-        {"content": None, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {
+            "content": None,
+            "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
         "tool_calls",
         [tc(0, "a", "f", "{"), tc(0, None, None, "}")],
     ),
     (
-        {"content": "A", "annotations": [{"type": "url_citation", "url_citation": {"url": "https://a.example/"}}]},
+        {
+            "content": "A",
+            "annotations": [{"type": "url_citation", "url_citation": {"url": "https://a.example/"}}],
+        },
         "stop",
-        [{"content": "A"}, {"annotations": [{"type": "url_citation", "url_citation": {"url": "https://a.example/"}}]}],
+        [
+            {"content": "A"},
+            {"annotations": [{"type": "url_citation", "url_citation": {"url": "https://a.example/"}}]},
+        ],
     ),
 ]
 
 
-@pytest.mark.parametrize(("message", "finish", "deltas"), MESSAGES)
-def test_a_whole_answer_means_what_its_stream_means(message: dict[str, Any], finish: str, deltas: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("message, finish, deltas", MESSAGES)
+def test_a_whole_answer_means_what_its_stream_means(
+    message: dict[str, Any], finish: str, deltas: list[dict[str, Any]]
+) -> None:
     """The same response but for the cut of the deltas."""
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     whole = read(completion(message, finish, usage=usage), "openai-chat")
@@ -226,7 +248,10 @@ def response_of(seen: Seen) -> dict[str, Any]:
 def test_each_call_of_a_whole_answer_is_a_call_of_its_own() -> None:
     """With the same id, or none."""
     call = {"function": {"name": "f", "arguments": "{}"}}
-    seen = read(completion({"tool_calls": [call, call, {"id": "x", **call}, {"id": "x", **call}]}, "tool_calls"), "openai-chat")
+    seen = read(
+        completion({"tool_calls": [call, call, {"id": "x", **call}, {"id": "x", **call}]}, "tool_calls"),
+        "openai-chat",
+    )
 
     assert [call[0] for call in seen.calls] == ["call_0_0", "call_0_1", "x", "call_0_3"]
 
@@ -255,7 +280,9 @@ def test_an_answer_without_a_finish_reason_is_whole_all_the_same() -> None:
 
 def test_a_whole_answer_too_large_is_refused_while_it_comes() -> None:
     """At the bound on one frame."""
-    error = read([completion({"content": "x" * 999}), b" "], "openai-chat", limits=Limits(max_event_bytes=500)).error
+    error = read(
+        [completion({"content": "x" * 999}), b" "], "openai-chat", limits=Limits(max_event_bytes=500)
+    ).error
 
     assert error is not None
     assert (type(error).__name__, error.kind) == ("ResponseTooLargeError", "bytes")
@@ -263,7 +290,9 @@ def test_a_whole_answer_too_large_is_refused_while_it_comes() -> None:
 
 def test_json_cut_anywhere_is_an_error() -> None:
     """And one of ours, whatever the place."""
-    body = completion({"content": "hi", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]})
+    body = completion(
+        {"content": "hi", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]}
+    )
 
     for size in range(1, len(body)):
         assert isinstance(read(body[:size], "openai-chat").error, TruncatedStreamError | NotAStreamError)
@@ -278,5 +307,7 @@ def test_an_error_can_be_shown() -> None:
     """It says who and what, and what to do."""
     seen = chat(sse({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}))
 
-    assert str(seen.error).startswith("openai-chat reported an error (insufficient_quota): You exceeded your quota")
+    assert str(seen.error).startswith(
+        "openai-chat reported an error (insufficient_quota): You exceeded your quota"
+    )
     assert json.dumps(seen.events[-1].to_dict())

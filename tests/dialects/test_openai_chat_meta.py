@@ -29,7 +29,9 @@ def test_usage_on_every_chunk_replaces() -> None:
     """An observation, not an amount to add: an explicit 0 counts, an absent field keeps the earlier one."""
     seen = chat(
         cc({"content": "a"}),
-        chunk(usage={"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 3}}),
+        chunk(
+            usage={"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 3}}
+        ),
         chunk(usage={"prompt_tokens": 9, "completion_tokens": 2}),
         chunk(usage={"completion_tokens": 0}),
         STOP,
@@ -38,12 +40,17 @@ def test_usage_on_every_chunk_replaces() -> None:
 
     usage = seen.response.usage
     assert usage is not None
-    assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.total_tokens) == (9, 0, 3, 9)
+    assert (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.total_tokens) == (
+        9,
+        0,
+        3,
+        9,
+    )
     assert [event.usage.output_tokens for event in seen.of(T.USAGE)] == [1, 2, 0]
 
 
 @pytest.mark.parametrize(
-    ("said", "means"),
+    "said, means",
     [
         ({"prompt_tokens": 3, "completion_tokens": 4}, {"input_tokens": 3, "output_tokens": 4}),
         ({"input_tokens": 3, "output_tokens": 4, "total_tokens": 9}, {"input_tokens": 3, "output_tokens": 4, "total_tokens": 9}),
@@ -75,7 +82,9 @@ def test_cached_tokens_are_part_of_the_input() -> None:
 def test_usage_may_stand_in_x_groq_and_has_the_tier_beside_it() -> None:
     """`usage` itself wins."""
     groq = {"usage": {"prompt_tokens": 2, "completion_tokens": 3}}
-    seen = chat(STOP, chunk(x_groq=groq, service_tier="flex"), chunk(x_groq={"id": "q"}), chunk(usage={}), DONE)
+    seen = chat(
+        STOP, chunk(x_groq=groq, service_tier="flex"), chunk(x_groq={"id": "q"}), chunk(usage={}), DONE
+    )
 
     usage = seen.response.usage
     assert usage is not None
@@ -92,7 +101,10 @@ def test_no_usage_is_none() -> None:
 
 
 def annotation(url: str, start: int = 0, end: int = 6) -> dict[str, Any]:
-    return {"type": "url_citation", "url_citation": {"url": url, "title": "A", "start_index": start, "end_index": end}}
+    return {
+        "type": "url_citation",
+        "url_citation": {"url": url, "title": "A", "start_index": start, "end_index": end},
+    }
 
 
 def test_annotations_are_citations_once_per_span_and_source() -> None:
@@ -115,16 +127,23 @@ def test_top_level_citations_come_once_per_url() -> None:
     """They are sent again with every chunk (Perplexity, xAI)."""
     seen = chat(
         chunk({"delta": {"content": "a"}}, citations=["https://a.example/", "https://b.example/"]),
-        chunk({"delta": {"content": "b"}}, citations=["https://a.example/", "https://b.example/", "https://c.example/"]),
+        chunk(
+            {"delta": {"content": "b"}},
+            citations=["https://a.example/", "https://b.example/", "https://c.example/"],
+        ),
         chunk({"delta": {}, "finish_reason": "stop"}, citations=None),
         DONE,
     )
 
-    assert [c.url for c in seen.response.citations] == ["https://a.example/", "https://b.example/", "https://c.example/"]
+    assert [c.url for c in seen.response.citations] == [
+        "https://a.example/",
+        "https://b.example/",
+        "https://c.example/",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("values", "sources"),
+    "values, sources",
     [
         ({"url": "x"}, []),
         ([5, None], []),
@@ -180,14 +199,19 @@ def test_log_probabilities_are_on_their_deltas_and_in_the_response() -> None:
 
     assert [event.attributes.get("logprobs") for event in seen.of(T.TEXT_DELTA)] == [
         (first,), (second, third), None, None,
-    ][:2] + [None, None]  # fmt: skip
+    ]  # fmt: skip
     assert seen.response.logprobs == (first, second, third)
 
 
 def test_log_probabilities_of_text_that_is_held_back_are_not_lost() -> None:
     """A "<" that may begin a tag waits for what follows."""
     tokens = [{"token": t} for t in ("<", "b>")]
-    seen = chat(cc({"content": "<"}, logprobs={"content": tokens[:1]}), cc({"content": "b>"}, logprobs={"content": tokens[1:]}), STOP, DONE)
+    seen = chat(
+        cc({"content": "<"}, logprobs={"content": tokens[:1]}),
+        cc({"content": "b>"}, logprobs={"content": tokens[1:]}),
+        STOP,
+        DONE,
+    )
 
     assert seen.texts(T.TEXT_DELTA) == ["<b>"]
     assert seen.response.logprobs == tuple(tokens)
@@ -210,7 +234,7 @@ def test_media_of_a_delta() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "block"),
+    "image, block",
     [
         ({"image_url": "data:;base64,QQ=="}, MediaBlock(kind="image", data="QQ==")),
         ({"image_url": "data:image/svg+xml,<svg/>"}, MediaBlock(kind="image", url="data:image/svg+xml,<svg/>")),
@@ -243,7 +267,15 @@ def test_unknown_parts_of_a_delta_are_raw_and_empty_ones_nothing() -> None:
 
 def test_a_frame_that_is_about_nothing_known_is_raw() -> None:
     """Nothing is lost silently; empty data is nothing."""
-    seen = chat(sse({"type": "ping"}), sse({"x": 1}, "hello"), b"data:  \n\n", b"data:\n\n", cc({"content": "a"}), STOP, DONE)
+    seen = chat(
+        sse({"type": "ping"}),
+        sse({"x": 1}, "hello"),
+        b"data:  \n\n",
+        b"data:\n\n",
+        cc({"content": "a"}),
+        STOP,
+        DONE,
+    )
 
     assert [event.raw for event in seen.of(T.RAW)] == [{"type": "ping"}, {"x": 1}]
     assert seen.response.repairs.notes == {"empty_frame": 2}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semflux.dialects.base import ThinkTags
 from semflux.dialects.think_tags import ThinkSplitter
+from semflux.request import ThinkTags
 from tests.frames import DONE, cc, chat
 
 STOP = cc({}, "stop")
@@ -22,11 +23,13 @@ def split(mode: ThinkTags, *pieces: str) -> list[tuple[bool, str]]:
 
 
 def joined(pairs: list[tuple[bool, str]]) -> tuple[str, str]:
-    return "".join([text for inside, text in pairs if inside]), "".join([text for inside, text in pairs if not inside])
+    return "".join([text for inside, text in pairs if inside]), "".join(
+        [text for inside, text in pairs if not inside]
+    )
 
 
 @pytest.mark.parametrize(
-    ("mode", "pieces", "thinking", "text"),
+    "mode, pieces, thinking, text",
     [
         ("auto", ["<think>a</think>b"], "a", "b"),
         ("auto", ["<thi", "nk>a</th", "ink>b"], "a", "b"),
@@ -50,7 +53,9 @@ def joined(pairs: list[tuple[bool, str]]) -> tuple[str, str]:
         ("never", ["<think>a</think>b"], "", "<think>a</think>b"),
     ],
 )  # fmt: skip
-def test_what_is_reasoning_and_what_is_text(mode: ThinkTags, pieces: list[str], thinking: str, text: str) -> None:
+def test_what_is_reasoning_and_what_is_text(
+    mode: ThinkTags, pieces: list[str], thinking: str, text: str
+) -> None:
     """auto: only when the tag is the first thing of the text; always: wherever it stands; never: nowhere."""
     if mode == "never":
         assert ThinkSplitter(mode).passes
@@ -86,7 +91,9 @@ def test_once_the_first_thing_is_known_text_need_not_be_looked_at() -> None:
 
 def test_a_tag_is_of_the_text_not_of_other_events() -> None:
     """Reasoning of its own field, calls and usage pass while half a tag waits."""
-    seen = chat(cc({"content": "<thi"}), cc({"reasoning_content": "r"}), cc({"content": "nk>a</think>b"}), STOP, DONE)
+    seen = chat(
+        cc({"content": "<thi"}), cc({"reasoning_content": "r"}), cc({"content": "nk>a</think>b"}), STOP, DONE
+    )
 
     assert (seen.response.thinking, seen.response.text) == ("ra", "b")
 
@@ -96,6 +103,6 @@ def test_any_cutting_gives_the_same(text: str, places: list[int], mode: Any) -> 
     """The pieces join to the same reasoning and the same text."""
     text = f"<think>{text}" if len(places) % 2 else text
     bounds = [0, *sorted(min(place, len(text)) for place in places), len(text)]
-    pieces = [text[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    pieces = [text[a:b] for a, b in itertools.pairwise(bounds)]
 
     assert joined(split(mode, *pieces)) == joined(split(mode, text))

@@ -54,9 +54,9 @@ FRAME = ["RESPONSE_START", "STEP_START", "TEXT_START", "TEXT_DELTA", "TEXT_DELTA
 """The types of a stream that says "Hello", up to its end."""
 
 
-def streamed(body: bytes, *headers: str) -> Step:
+def streamed(body: bytes, *headers: str) -> bytes:
     """An SSE answer in one chunk that ends properly, so that its connection may be used again."""
-    return head("200 OK", *(headers or (SSE,)), chunked=True) + chunk(body) + chunk(b"")
+    return head("200 OK", *(headers or (SSE,)), chunked=True) + (chunk(body) if body else b"") + chunk(b"")
 
 
 def model_at(server: FaultServer, dialect: str = "openai-chat", **settings: Any) -> ChatModel:
@@ -75,6 +75,15 @@ async def asking(
     async with FaultServer(*scripts) as server, model_at(server, dialect, **settings) as model:
         yield model, server
         assert acquired(model) == 0
+
+
+async def eof_of(server: FaultServer, n: int = 0) -> float:
+    """When the server saw the end of connection *n*."""
+    async with asyncio.timeout(5):
+        seen = await server.connection(n)
+        await seen.eof.wait()
+    assert seen.eof_at is not None
+    return seen.eof_at
 
 
 def acquired(model: ChatModel) -> int:
@@ -97,7 +106,7 @@ async def read(stream: ChatStream) -> Seen:
     error: Exception | None = None
     try:
         async for event in stream:
-            events.append(event)
+            events.append(event)  # noqa: PERF401  # those before an error count too
     except Exception as exc:
         error = exc
     return checked(events, error)
@@ -194,6 +203,7 @@ __all__ = (
     "answer",
     "asking",
     "checked",
+    "eof_of",
     "model_at",
     "one",
     "pushed",

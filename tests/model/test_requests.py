@@ -12,7 +12,19 @@ from semflux.events import ChatEventType
 from semflux.filters import ChatEventFilter
 from tests.faultserver import REQUEST, FaultServer
 from tests.frames import DONE, an, cc
-from tests.model.asking import BODIES, CANARY, CHAT, FINISH, HELLO, SSE, asking, read, request_of, streamed, types
+from tests.model.asking import (
+    BODIES,
+    CANARY,
+    CHAT,
+    FINISH,
+    HELLO,
+    SSE,
+    asking,
+    read,
+    request_of,
+    streamed,
+    types,
+)
 
 WEATHER = ToolSpec(name="weather", description="Of a place.", parameters={"type": "object"})
 
@@ -30,7 +42,7 @@ async def asked(model: str, *, path: str = "", **settings: Any) -> tuple[str, di
 
 
 @pytest.mark.parametrize(
-    ("model", "path", "line", "header", "value"),
+    "model, path, line, header, value",
     [
         ("openai-chat:gpt-4o", "", "/v1/chat/completions", "authorization", f"Bearer {CANARY}"),
         ("openai-chat:gpt-4o", "/x/v1", "/x/v1/chat/completions", "authorization", f"Bearer {CANARY}"),
@@ -168,11 +180,13 @@ async def test_the_filter_hides_events_and_never_the_frame_of_the_stream() -> No
     assert shown[-1].usage is not None
 
 
-@pytest.mark.parametrize(("keep", "shown"), [(ChatEventFilter.DEFAULT, False), (None, True)])
+@pytest.mark.parametrize("keep, shown", [(ChatEventFilter.DEFAULT, False), (None, True)])
 async def test_raw_and_heartbeats_are_shown_only_where_the_filter_lets_them_through(
     keep: ChatEventFilter | None, shown: bool
 ) -> None:
-    body = BODIES["anthropic"].replace(b"event: message_delta", an("ping") + an("novelty", x=1) + b"event: message_delta")
+    body = BODIES["anthropic"].replace(
+        b"event: message_delta", an("ping") + an("novelty", x=1) + b"event: message_delta"
+    )
     async with asking([REQUEST, streamed(body)], dialect="anthropic") as (model, _):
         seen = await read(model.prompt("hi").event_filter(keep).stream())
     assert ({"HEARTBEAT", "RAW"} <= set(types(seen))) is shown
