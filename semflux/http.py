@@ -155,7 +155,8 @@ def check_base_url(url: str, *, plain_http: bool = False) -> str:
 
 def join_url(base_url: str, path: str, query: Mapping[str, str] | None = None) -> str:
     """*base_url*, checked, with *path* added and those of *query* that it does not have yet."""
-    parts = urlsplit(check_base_url(base_url))
+    # Whether plain http will do is the caller's to know, who has asked `check_base_url` already.
+    parts = urlsplit(check_base_url(base_url, plain_http=True))
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     given = {name for name, _ in pairs}
     pairs.extend([(name, value) for name, value in (query or {}).items() if name not in given])

@@ -173,6 +173,9 @@ LLAMA_CPP = Vendor(
     base_url="http://127.0.0.1:8080/v1",
     env_keys=("LLAMA_API_KEY",),
     key_required=False,
+    # It closes the connection after each streamed answer while it says "Keep-Alive" (measured): the next request
+    # on it would be lost now and then. Asked to close, it says so.
+    headers=(("connection", "close"),),
     budget_field="thinking_budget_tokens",
     thinking_back="tool_turns",
     top_k=True,

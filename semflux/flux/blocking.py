@@ -124,8 +124,8 @@ class _Job(Generic[T]):
         self.ended.wait(CANCEL_SECONDS)
 
     def _cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        assert self._task is not None  # `_start` was scheduled before
+        self._task.cancel()
 
     def result(self) -> T:
         """What it came to, once it has ended."""

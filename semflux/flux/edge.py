@@ -112,7 +112,7 @@ def edge_of(
     observer = cast("Any", on_next)
     if callable(getattr(observer, "on_next", None)):
         return Edge(observer.on_next, observer.on_error, observer.on_completed)
-    return Edge(on_next, on_error, on_completed)
+    return Edge(cast("Callable[[T], object] | None", on_next), on_error, on_completed)
 
 
 class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):

@@ -17,13 +17,11 @@ from reactivex import abc
 
 from semflux.decoder import Decoder
 from semflux.errors import SemfluxError
-from semflux.events import EVENT_CLASSES, ChatEventType, Origin
+from semflux.events import Abort, ResponseEnd, ResponseStart, StepStart
 from semflux.normalize import as_semflux_error
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import UNBOUNDED, Run
 from semflux.operators.subject import EventSubject
-
-T = ChatEventType
 
 _TURN_BYTES = 64 * 1024
 """Bytes after which a task lets the loop do other things, even if more bytes are there already."""
@@ -89,10 +87,7 @@ class Pump(abc.DisposableBase):
             return True
         if not self._begun:
             if self._start():
-                try:
-                    self._begin()
-                except SemfluxError as error:
-                    self.fail(error)
+                self._begin()
             return True
         drafts = self._drafts
         if drafts is None:
@@ -187,12 +182,7 @@ class Pump(abc.DisposableBase):
         finally:
             self.dispose()
 
-    # Pushing
-
-    def _push(self, type: ChatEventType, *values: Any, origin: Origin | None = None) -> None:
-        if not self.over:
-            cls = EVENT_CLASSES[type].draft_class
-            self.subject.on_next(cls(*values, origin=origin or self.state.origin))
+    # Pushing. Straight into the Subject: a traceback from here to the subscriber stays short.
 
     def _begin_step(self, decoder_of: Any, model: str | None = None, attempt: int = 1) -> Decoder:
         """STEP_START, and the decoder of the step: *decoder_of* makes it, once the step is counted."""
@@ -200,7 +190,8 @@ class Pump(abc.DisposableBase):
         state.step += 1
         decoder: Decoder = decoder_of(state)
         self._decoder = decoder
-        self._push(T.STEP_START, model, attempt)
+        if not self.over:
+            self.subject.on_next(StepStart.draft_class(model, attempt, state.origin))
         return decoder
 
     def _receive(self, data: bytes) -> None:
@@ -218,8 +209,7 @@ class Pump(abc.DisposableBase):
 
     def _end_response(self) -> None:
         if not self.over:
-            # Not by `_push`: the terminal event has the longest way, and its traceback stays short.
-            self.subject.on_next(EVENT_CLASSES[T.RESPONSE_END].draft_class(origin=self.state.origin))
+            self.subject.on_next(ResponseEnd.draft_class(origin=self.state.origin))
         self.dispose()
 
     # Ending
@@ -243,14 +233,14 @@ class Pump(abc.DisposableBase):
         if not self.over and self._start():
             self.over = True
             self._flush()
-            self.subject.on_next(EVENT_CLASSES[T.ABORT].draft_class(reason, None, None, self.state.origin))
+            self.subject.on_next(Abort.draft_class(reason, origin=self.state.origin))
             self._close()
 
     def _start(self) -> bool:
         """RESPONSE_START, if it has not been; False if its subscriber is gone after that."""
         if not self._begun:
             self._begun = True
-            self._push(T.RESPONSE_START)
+            self.subject.on_next(ResponseStart.draft_class(origin=self.state.origin))
         return not self.over
 
     def _flush(self) -> None:

@@ -24,14 +24,13 @@ class SignalType(StrEnum):
 
 
 class _DoFinallyLink(Link[T, T]):
-    __slots__ = ("_callback", "_called")
+    __slots__ = ("_callback",)
 
     def __init__(
         self, below: abc.ObserverBase[T], run: Run, callback: Callable[[SignalType], object]
     ) -> None:
         super().__init__(below, run)
         self._callback = callback
-        self._called = False
 
     def on_next(self, value: T) -> None:
         if not self.stopped:
@@ -58,12 +57,10 @@ class _DoFinallyLink(Link[T, T]):
             self._call(SignalType.CANCEL)
 
     def _call(self, signal: SignalType) -> None:
-        if not self._called:
-            self._called = True
-            try:
-                self._callback(signal)
-            except Exception as error:
-                Hooks.drop_error(error)
+        try:
+            self._callback(signal)
+        except Exception as error:
+            Hooks.drop_error(error)
 
 
 def do_finally(

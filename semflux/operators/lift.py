@@ -149,8 +149,10 @@ class StageLink(Link[Any, Any]):
         try:
             self._emit(self.stage.push(value))
         except SemfluxError as error:
-            if not self.stopped and not self.run.fail(error):
-                self.on_error(error)
+            if self.stopped:
+                # Not the stage's: what is below has left, and then raised.
+                raise
+            self.run.fail(error)
 
     def _emit(self, items: Any) -> None:
         below = self.below

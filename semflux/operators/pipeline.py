@@ -104,8 +104,10 @@ class PipelineLink(Link[Any, AnyChatEvent]):
             if drafts:
                 self._emit(drafts)
         except SemfluxError as error:
-            if not self.stopped:
-                self.run.fail(error)
+            if self.stopped:
+                # Not a stage's: what is below has left, and then raised.
+                raise
+            self.run.fail(error)
 
     def _open_lane(self, event: Any, kind: type[Any]) -> None:
         """After a delta went the long way: may the next one of its block take the short one?"""

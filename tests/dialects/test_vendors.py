@@ -120,8 +120,8 @@ def test_a_missing_key_is_told_with_its_variable(key: Secret | None) -> None:
 def test_a_server_of_ones_own_needs_no_key(vendor: Vendor) -> None:
     """It may have one."""
     assert (auth_headers(vendor, None), auth_headers(vendor, Secret("k"))) == (
-        (),
-        (("authorization", Secret("Bearer k")),),
+        vendor.headers,
+        (("authorization", Secret("Bearer k")), *vendor.headers),
     )
 
 

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import reactivex
 
 from semflux.errors import TotalTimeoutError, TruncatedStreamError
 from semflux.flux import Flux, SignalType
 from semflux.flux.blocking import THREAD_NAME, run_blocking, shutdown
 from tests.flux.answers import DATA, FRAMES, TYPES, Chunks, chat
-from tests.operators.watching import Probe
+from tests.operators.watching import Probe, plain
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +130,7 @@ def test_blocking_calls_from_many_threads() -> None:
 
     def call(i: int) -> None:
         gate.wait(5)
-        results.append(Flux(reactivex.timer(0.01)).map(lambda _: i).block(5))
+        results.append(Flux(plain.timer(0.01)).map(lambda _: i).block(5))
 
     workers = [threading.Thread(target=call, args=(i,)) for i in range(4)]
     for worker in workers:

@@ -7,12 +7,10 @@ import traceback
 from types import FrameType
 from typing import Any
 
-import reactivex
-
 from semflux.flux import Flux
 from semflux.operators import EventSubject, collect_list, filter_, map_, take
 from tests.flux.answers import chat, chat_frames
-from tests.operators.watching import watch
+from tests.operators.watching import plain, watch
 
 MANY = 10_000
 
@@ -27,7 +25,7 @@ def test_ten_thousand_items_through_a_synchronous_chain() -> None:
         .take(MANY)
     )
     assert list(range(MANY)) == watch(chain).items
-    plain = reactivex.from_iterable(range(MANY)).pipe(
+    plain = plain.from_iterable(range(MANY)).pipe(
         map_(lambda x: x), filter_(lambda _: True), take(MANY), collect_list()
     )
     assert [list(range(MANY))] == watch(plain).items

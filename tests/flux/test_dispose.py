@@ -10,17 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import reactivex
 
 from semflux.flux import ChatStream, Flux, SignalType
 from semflux.operators import EventSubject
 from tests.flux.answers import ASYNC_FORMS, DATA, FORMS, FRAMES, TYPES, Chunks, chat, settle
-from tests.operators.watching import Probe, hooked, raising, watch
+from tests.operators.watching import Probe, hooked, plain, raising, watch
 
 COUNT = len(TYPES)
 
 
-class Stop(Exception):
+class StopError(Exception):
     """What a subscriber raises."""
 
 
@@ -41,7 +40,7 @@ async def by_dispose(stream: ChatStream, k: int) -> list[Any]:
             later[0].dispose()
 
     # From inside a callback: there the disposable comes first for synchronous sources too.
-    reactivex.of(0).subscribe(start)
+    plain.of(0).subscribe(start)
     await ended.wait()
     return seen
 
@@ -76,10 +75,10 @@ async def by_raising(stream: ChatStream, k: int) -> list[Any]:
     def take(event: Any) -> None:
         seen.append(event)
         if len(seen) == k:
-            raise Stop
+            raise StopError
 
     def failed(error: Exception) -> None:
-        assert isinstance(error, Stop) == (k > 0)
+        assert isinstance(error, StopError) == (k > 0)
         ended.set()
 
     stream.subscribe(take, failed, ended.set)
@@ -168,7 +167,7 @@ def test_dispose_in_on_next_of_a_synchronous_source_needs_no_loop() -> None:
         ) -> None:
             later.append(chat(chunks.sync()).subscribe(take, seen.append, lambda: seen.append("end")))
 
-        reactivex.of(0).subscribe(start)
+        plain.of(0).subscribe(start)
         assert TYPES[:k] == seen
         assert chunks.closed == (1 if chunks.asked else 0)
 
@@ -222,7 +221,7 @@ def test_a_synchronous_stream_may_be_disposed_of_by_another_thread() -> None:
 
     def run() -> None:
         stream = chat(source())
-        reactivex.of(0).subscribe(lambda _: later.append(stream.subscribe(lambda e: seen.append(e.type))))
+        plain.of(0).subscribe(lambda _: later.append(stream.subscribe(lambda e: seen.append(e.type))))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -245,7 +244,7 @@ def test_dispose_by_another_thread_while_no_thread_is_at_work() -> None:
         thread.start()
         thread.join(5)
 
-    reactivex.of(0).subscribe(start)
+    plain.of(0).subscribe(start)
     assert [] == seen
 
 
@@ -268,7 +267,7 @@ def test_a_source_that_disposes_of_its_own_stream_is_closed() -> None:
             finally:
                 self.inner.close()  # type: ignore[attr-defined]  # it is a generator
 
-    reactivex.of(0).subscribe(lambda _: later.append(chat(Source()).subscribe(lambda e: seen.append(e.type))))
+    plain.of(0).subscribe(lambda _: later.append(chat(Source()).subscribe(lambda e: seen.append(e.type))))
     assert (TYPES[:2], 1) == (seen, chunks.closed)
 
 
@@ -302,7 +301,7 @@ async def test_what_closing_a_source_raises_goes_to_the_hook() -> None:
             return next(self.chunks)
 
         def close(self) -> None:
-            raise Stop
+            raise StopError
 
         def __aiter__(self) -> Any:
             return self
@@ -311,7 +310,7 @@ async def test_what_closing_a_source_raises_goes_to_the_hook() -> None:
             return next(self.chunks)
 
         async def aclose(self) -> None:
-            raise Stop
+            raise StopError
 
     class Sync(Source):
         __aiter__ = None  # type: ignore[assignment]  # no asynchronous one
@@ -322,7 +321,7 @@ async def test_what_closing_a_source_raises_goes_to_the_hook() -> None:
                 for _ in range(4):
                     await anext(events)
             await settle()
-        assert [Stop] == [type(error) for error in dropped.errors]
+        assert [StopError] == [type(error) for error in dropped.errors]
 
 
 async def test_a_raising_subscriber_does_not_change_what_the_others_see() -> None:
@@ -336,14 +335,14 @@ async def test_a_raising_subscriber_does_not_change_what_the_others_see() -> Non
         def failing(_: Any, k: int = k, count: list[int] = count) -> None:
             count[0] += 1
             if count[0] == k:
-                raise Stop
+                raise StopError
 
         Flux(subject).subscribe(failing, told.append)
         events = [event async for event in chat(DATA)]
         for event in events:
             subject.on_next(event)
         assert [events, events] == [other.items for other in others]
-        assert ([Stop], k) == ([type(error) for error in told], count[0])
+        assert ([StopError], k) == ([type(error) for error in told], count[0])
 
 
 def test_a_subscription_that_is_over_holds_nothing() -> None:
@@ -356,7 +355,7 @@ def test_a_subscription_that_is_over_holds_nothing() -> None:
 
         def __call__(self, *_: Any) -> Any:
             if self.raises:
-                raise Stop
+                raise StopError
             return True
 
     for end in ("dispose", "complete", "error", "raise"):

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import reactivex
 from reactivex import Observable, abc
-from reactivex import operators as rx
 
 from semflux.errors import (
     BlockingInLoopError,
@@ -23,7 +22,19 @@ from semflux.flux import ChatStream, Flux, Mono, SignalType
 from semflux.operators import EventSubject, pipeline
 from tests.flux.answers import DATA, TYPES, chat
 from tests.notation import draft
-from tests.operators.watching import END, Probe, Watcher, error, hooked, item, raising, signals, watch
+from tests.operators.watching import (
+    END,
+    Probe,
+    Watcher,
+    error,
+    hooked,
+    item,
+    plain,
+    raising,
+    rx,
+    signals,
+    watch,
+)
 
 T, G = ChatEventType, ChatEventGroup
 FAILURE = ValueError("mine")
@@ -37,9 +48,7 @@ def test_factories() -> None:
     """Items, an iterable, nothing, an error."""
     assert [item(1), item(2), END] == signals(Flux.just(1, 2))
     assert (
-        [item(1), item(2), END]
-        == signals(Flux.from_iterable([1, 2]))
-        == signals(Flux.from_(reactivex.of(1, 2)))
+        [item(1), item(2), END] == signals(Flux.from_iterable([1, 2])) == signals(Flux.from_(plain.of(1, 2)))
     )
     assert [END] == signals(Flux.empty()) == signals(Flux.just())
     assert [error(FAILURE)] == signals(Flux.error(FAILURE))
@@ -101,18 +110,17 @@ def test_a_flux_works_wherever_rxpy_takes_an_observable() -> None:
     mono = Flux.just(3).next()
     assert isinstance(one, Observable)
     assert isinstance(mono, Observable)
-    plain: Any = reactivex
     sources: list[tuple[Any, list[Any]]] = [
-        (reactivex.of(0).pipe(rx.flat_map(lambda _: two)), [2]),
-        (reactivex.of(0).pipe(rx.flat_map(lambda _: mono)), [3]),
+        (plain.of(0).pipe(rx.flat_map(lambda _: two)), [2]),
+        (plain.of(0).pipe(rx.flat_map(lambda _: mono)), [3]),
         (plain.merge(one, two, mono), [1, 2, 3]),
         (plain.concat(one, two), [1, 2]),
         (plain.zip(one, mono), [(1, 3)]),
-        (reactivex.of(0).pipe(rx.switch_map(lambda _: one)), [1]),
-        (reactivex.throw(FAILURE).pipe(rx.catch(two)), [2]),
+        (plain.of(0).pipe(rx.switch_map(lambda _: one)), [1]),
+        (plain.throw(FAILURE).pipe(rx.catch(two)), [2]),
         (one.pipe(rx.merge(two), rx.concat(mono)), [1, 2, 3]),
         (Flux.just(one, two).pipe(rx.merge_all()), [1, 2]),
-        (reactivex.defer(lambda _: one), [1]),
+        (plain.defer(lambda _: one), [1]),
     ]
     for source, expected in sources:
         assert [*map(item, expected), END] == signals(source)
@@ -130,7 +138,7 @@ def test_a_foreign_observable_becomes_a_plain_one() -> None:
             *,
             scheduler: Any = None,
         ) -> Any:
-            return reactivex.of(7).subscribe(on_next, on_error, on_completed, scheduler=scheduler)
+            return plain.of(7).subscribe(on_next, on_error, on_completed, scheduler=scheduler)
 
     for wrapped in (Flux(Foreign()), Mono(Foreign())):
         assert [item(7), END] == signals(wrapped)
@@ -352,14 +360,14 @@ async def test_response_is_what_the_stream_comes_to() -> None:
 async def test_response_of_an_aborted_stream_raises(abort: str, words: str) -> None:
     """With what had arrived."""
     last = draft("ABORT") if abort == "ABORT" else Abort(abort)
-    drafts = reactivex.of(draft("STEP+0"), draft("TEXT~half"), last)
+    drafts = plain.of(draft("STEP+0"), draft("TEXT~half"), last)
     with pytest.raises(StreamAbortedError, match=words) as caught:
         await ChatStream(drafts.pipe(pipeline())).response()
     assert caught.value.partial is not None
     assert "half" == caught.value.partial.full_text or caught.value.partial.text
 
     with pytest.raises(StreamAbortedError):
-        await ChatStream(reactivex.of(Abort())).response()
+        await ChatStream(plain.of(Abort())).response()
 
 
 async def test_the_response_of_a_stream_without_its_end_is_none() -> None:
@@ -392,7 +400,7 @@ async def test_streams_merge_and_concat_with_async_for() -> None:
 
 async def test_a_stream_that_comes_late_wakes_its_consumer() -> None:
     """flat_map opens it when a timer fires: until then there was nothing to drive."""
-    late = Flux(reactivex.timer(0.001)).pipe(rx.flat_map(lambda _: chat(DATA)))
+    late = Flux(plain.timer(0.001)).pipe(rx.flat_map(lambda _: chat(DATA)))
     async with asyncio.timeout(5):
         assert TYPES == [event.type async for event in late]
 
@@ -448,4 +456,4 @@ async def test_blocking_calls_refuse_a_running_loop() -> None:
 
 def test_an_end_without_a_response_is_no_response() -> None:
     """Events made by hand may lack it."""
-    assert isinstance(watch(ChatStream(reactivex.of(ResponseEnd())).response()).error, StreamAbortedError)
+    assert isinstance(watch(ChatStream(plain.of(ResponseEnd())).response()).error, StreamAbortedError)

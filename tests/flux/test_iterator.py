@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import reactivex
-from reactivex import operators as rx
 
 from semflux.errors import AlreadyConsumedError, ConfigurationError, SemfluxError, TruncatedStreamError
 from semflux.events import ChatEventType
@@ -22,7 +21,7 @@ from semflux.flux.iterate import PULL_DEMAND
 from semflux.operators import EventSubject
 from tests.flux.answers import ASYNC_FORMS, DATA, FRAMES, TYPES, Chunks, chat, chat_frames, settle
 from tests.frames import cc
-from tests.operators.watching import Probe
+from tests.operators.watching import Probe, rx
 
 T = ChatEventType
 MANY = chat_frames(2000)
@@ -284,7 +283,7 @@ async def test_items_before_an_error_are_delivered_first() -> None:
     seen: list[str] = []
     with pytest.raises(TruncatedStreamError) as caught:
         async for event in events:
-            seen.append(event.type)
+            seen += [event.type]
     assert "ERROR" == seen[-1]
     assert caught.value.partial is not None
     with pytest.raises(StopAsyncIteration):
@@ -401,7 +400,7 @@ async def test_an_iterator_as_a_source_is_read_once(form: str) -> None:
     seen: list[str] = []
     with pytest.raises(AlreadyConsumedError, match="give bytes, a list or a path"):
         async for event in stream:
-            seen.append(event.type)
+            seen += [event.type]
     assert "ERROR" == seen[-1]
 
 
@@ -413,7 +412,7 @@ async def test_what_a_source_raises_is_wrapped_and_what_came_is_delivered() -> N
             seen: list[Any] = []
             with pytest.raises(SemfluxError) as caught:
                 async for event in chat(getattr(chunks, form)()):
-                    seen.append(event)
+                    seen += [event]
             assert ["TEXT_DELTA", "TEXT_END", "STEP_END", "ERROR"] == [event.type for event in seen[-4:]]
             assert seen[-1].error is caught.value
             assert caught.value is failure or caught.value.__cause__ is failure

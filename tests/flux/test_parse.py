@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reactivex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +29,7 @@ from semflux.operators import EventSubject, Run
 from semflux.wire.limits import Limits
 from tests.flux.answers import DATA, FORMS, FRAMES, TYPES, Chunks, chat, chat_frames, claude_frames, settle
 from tests.frames import cc, text_block
-from tests.operators.watching import Watcher, hooked, watch
+from tests.operators.watching import Watcher, hooked, plain, watch
 
 T = ChatEventType
 
@@ -72,7 +71,7 @@ def test_synchronous_sources_are_parsed_inside_subscribe(source: ByteSource) -> 
     )
 
 
-@pytest.mark.parametrize("source", [*SYNC_SOURCES, AgainAsync(), reactivex.of(*FRAMES), Flux.just(*FRAMES)])
+@pytest.mark.parametrize("source", [*SYNC_SOURCES, AgainAsync(), plain.of(*FRAMES), Flux.just(*FRAMES)])
 async def test_all_sources_are_parsed_in_async_for(source: ByteSource) -> None:
     """Cold: twice the same."""
     stream = chat(source)
@@ -81,7 +80,7 @@ async def test_all_sources_are_parsed_in_async_for(source: ByteSource) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", [AgainAsync(), reactivex.of(*FRAMES), Flux.just(*FRAMES), Flux.just(DATA).next()]
+    "source", [AgainAsync(), plain.of(*FRAMES), Flux.just(*FRAMES), Flux.just(DATA).next()]
 )
 async def test_sources_that_wait_are_parsed_by_a_task(source: ByteSource) -> None:
     """`subscribe` needs a running loop for them."""
@@ -166,7 +165,7 @@ def test_a_text_file_is_refused(tmp_path: Path) -> None:
         assert "open files with 'rb'" in str(watch(chat(wrong)).error)
 
 
-@pytest.mark.parametrize("source", [AgainAsync(), reactivex.of(*FRAMES)])
+@pytest.mark.parametrize("source", [AgainAsync(), plain.of(*FRAMES)])
 def test_a_source_that_waits_needs_a_loop(source: ByteSource) -> None:
     """ConfigurationError by `on_error`, after RESPONSE_START and ERROR; not raised by `subscribe`."""
     seen = watch(chat(source))
@@ -179,10 +178,10 @@ def test_a_source_that_waits_is_not_begun_for_one_who_left() -> None:
     """Neither error nor event: nobody is there."""
     seen: list[Any] = []
     with hooked() as dropped:
-        reactivex.of(0).subscribe(lambda _: chat(AgainAsync()).subscribe(seen.append, seen.append).dispose())
+        plain.of(0).subscribe(lambda _: chat(AgainAsync()).subscribe(seen.append, seen.append).dispose())
         later: list[Any] = []
         leaving = chat(AgainAsync()).do_on_next(lambda _: later[0].dispose())
-        reactivex.of(0).subscribe(lambda _: later.append(leaving.subscribe(None, seen.append)))
+        plain.of(0).subscribe(lambda _: later.append(leaving.subscribe(None, seen.append)))
     assert ([], []) == (seen, dropped.errors)
 
 
@@ -194,7 +193,7 @@ def test_the_disposable_exists_before_the_first_event() -> None:
         def start(_: int, source: Any = source, order: list[Any] = order) -> None:
             order.append(chat(source).subscribe(lambda e: order.append(e.type), lambda _: None))
 
-        reactivex.of(0).subscribe(start)
+        plain.of(0).subscribe(start)
         assert T.RESPONSE_START == order[1]
 
 

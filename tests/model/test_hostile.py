@@ -28,9 +28,9 @@ from tests.model.asking import (
 )
 
 LIMITS = Limits(
-    max_line_bytes=100_000,
-    max_event_bytes=100_000,
-    max_response_bytes=500_000,
+    max_line_bytes=30_000,
+    max_event_bytes=30_000,
+    max_response_bytes=100_000,
     max_events=2000,
     max_tool_calls=20,
 )

@@ -126,7 +126,7 @@ class Serving:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_model_works_in_one_asyncio_run_after_another_and_in_block(dialect: str) -> None:
-    script = [REQUEST, streamed(BODIES[dialect]), REQUEST, answer(WHOLE[dialect], JSON)]
+    script: list[Step] = [REQUEST, streamed(BODIES[dialect]), REQUEST, answer(WHOLE[dialect], JSON)]
 
     def main(server: FaultServer) -> None:
         model = model_at(server, dialect)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from semflux import ChatModel, Message, Options, Prompt, Secret, ToolSpec, Vendor
+from semflux import ChatModel, ChatRequest, Message, Options, Prompt, Secret, ToolSpec, Vendor
 from semflux.errors import ConfigurationError
 from semflux.events import ChatEventType
 from semflux.filters import ChatEventFilter
-from tests.faultserver import REQUEST, FaultServer
+from tests.faultserver import REQUEST, FaultServer, answer
 from tests.frames import DONE, an, cc
 from tests.model.asking import (
     BODIES,
@@ -18,7 +18,9 @@ from tests.model.asking import (
     CHAT,
     FINISH,
     HELLO,
+    JSON,
     SSE,
+    WHOLE,
     asking,
     read,
     request_of,
@@ -216,6 +218,17 @@ async def test_a_call_that_names_no_stream_type_still_streams() -> None:
     async with asking([REQUEST, streamed(HELLO + FINISH + DONE, SSE)]) as (model, server):
         await model.prompt("hi").call()
         assert request_of(server.requests[0])[2]["stream"] is True
+
+
+async def test_a_request_of_ones_own_may_ask_for_one_document() -> None:
+    """Then that is what comes; the events are those of a stream."""
+    request = ChatRequest(model="gpt-4o", messages="hi", stream=False)
+    async with asking([REQUEST, answer(WHOLE["openai-chat"], JSON)]) as (model, server):
+        seen = await read(model.stream(request))
+        _, headers, body = request_of(server.requests[0])
+    assert (headers["accept"], body["stream"]) == ("application/json", False)
+    assert "stream_options" not in body
+    assert seen.response.text == "Hello"
 
 
 async def test_what_is_wrong_with_a_request_is_told_where_it_is_written() -> None:

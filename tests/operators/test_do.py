@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import reactivex
-from reactivex import operators as rx
 
 from semflux.operators import (
     SignalType,
@@ -19,7 +18,7 @@ from semflux.operators import (
     map_,
     take,
 )
-from tests.operators.watching import END, Probe, error, hooked, item, raising, signals
+from tests.operators.watching import END, Probe, error, hooked, item, plain, raising, rx, signals
 
 FAILURE, OTHER = ValueError("first"), TypeError("other")
 
@@ -27,7 +26,7 @@ FAILURE, OTHER = ValueError("first"), TypeError("other")
 def test_callbacks_come_before_what_they_look_at() -> None:
     """The item, the error and the end go on after the callback has returned."""
     log: list[Any] = []
-    source = reactivex.of(1).pipe(
+    source = plain.of(1).pipe(
         do_on_next(lambda x: log.append(f"next {x}")),
         do_on_error(lambda e: log.append("error?")),
         do_on_complete(lambda: log.append("complete")),
@@ -37,7 +36,7 @@ def test_callbacks_come_before_what_they_look_at() -> None:
     assert ["next 1", 1, "complete", "end"] == log
 
     log.clear()
-    reactivex.throw(FAILURE).pipe(
+    plain.throw(FAILURE).pipe(
         do_on_error(log.append), do_on_complete(lambda: log.append("complete?"))
     ).subscribe(None, lambda e: log.append("told"))
     assert [FAILURE, "told"] == log
@@ -57,13 +56,13 @@ def test_do_on_next_that_raises_cancels_the_source_and_is_the_error() -> None:
 
 def test_do_on_error_that_raises_takes_the_place_of_the_error() -> None:
     """The first one stays as its context."""
-    assert [error(OTHER)] == signals(reactivex.throw(FAILURE).pipe(do_on_error(raising(OTHER))))
+    assert [error(OTHER)] == signals(plain.throw(FAILURE).pipe(do_on_error(raising(OTHER))))
     assert OTHER.__context__ is FAILURE
 
 
 def test_do_on_complete_that_raises_is_the_error() -> None:
     """In place of the end."""
-    assert [item(1), error(FAILURE)] == signals(reactivex.of(1).pipe(do_on_complete(raising(FAILURE))))
+    assert [item(1), error(FAILURE)] == signals(plain.of(1).pipe(do_on_complete(raising(FAILURE))))
 
 
 def test_do_on_cancel_comes_before_the_source_is_told() -> None:
@@ -88,9 +87,9 @@ def test_do_on_cancel_that_raises_goes_to_the_hook() -> None:
 @pytest.mark.parametrize(
     "source, signal",
     [
-        (reactivex.of(1), SignalType.ON_COMPLETE),
-        (reactivex.throw(FAILURE), SignalType.ON_ERROR),
-        (reactivex.never(), SignalType.CANCEL),
+        (plain.of(1), SignalType.ON_COMPLETE),
+        (plain.throw(FAILURE), SignalType.ON_ERROR),
+        (plain.never(), SignalType.CANCEL),
     ],
 )
 def test_do_finally_is_called_once_with_how_it_ended(source: Any, signal: SignalType) -> None:
@@ -106,7 +105,7 @@ def test_do_finally_is_called_once_with_how_it_ended(source: Any, signal: Signal
 
 def test_do_finally_comes_after_the_signal_and_from_the_bottom_up() -> None:
     """At an end or an error: below first, as it was told first."""
-    for source, told in ((reactivex.of(1), "end"), (reactivex.throw(FAILURE), "error")):
+    for source, told in ((plain.of(1), "end"), (plain.throw(FAILURE), "error")):
         log: list[str] = []
         source.pipe(
             do_finally(lambda _, log=log: log.append("upper")),
@@ -134,7 +133,7 @@ def test_do_finally_that_raises_goes_to_the_hook() -> None:
     told: list[SignalType] = []
     with hooked() as dropped:
         assert [item(1), END] == signals(
-            reactivex.of(1).pipe(do_finally(told.append), do_finally(raising(FAILURE)))
+            plain.of(1).pipe(do_finally(told.append), do_finally(raising(FAILURE)))
         )
     assert ([FAILURE], [SignalType.ON_COMPLETE]) == (dropped.errors, told)
 
@@ -152,7 +151,7 @@ def test_do_finally_is_called_even_if_what_is_below_raises() -> None:
 def test_do_finally_sees_a_failing_function_below_as_a_cancel() -> None:
     """The source was cancelled, since something below it failed."""
     told: list[SignalType] = []
-    chain = reactivex.of(1, 2).pipe(do_finally(told.append), filter_(raising(FAILURE)))
+    chain = plain.of(1, 2).pipe(do_finally(told.append), filter_(raising(FAILURE)))
     assert [error(FAILURE)] == signals(chain)
     assert [SignalType.CANCEL] == told
 
@@ -160,7 +159,7 @@ def test_do_finally_sees_a_failing_function_below_as_a_cancel() -> None:
 def test_do_finally_above_an_operator_of_rxpy() -> None:
     """RxPY's take completes first and cancels then: still once."""
     told: list[SignalType] = []
-    assert [item(1), END] == signals(reactivex.of(1, 2).pipe(do_finally(told.append), rx.take(1)))
+    assert [item(1), END] == signals(plain.of(1, 2).pipe(do_finally(told.append), rx.take(1)))
     assert [SignalType.CANCEL] == told
 
 

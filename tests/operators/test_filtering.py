@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import reactivex
-from reactivex import operators as rx
 
 from semflux.errors import ConfigurationError, EmptySequenceError, TooManyItemsError
 from semflux.events import (
@@ -38,7 +37,7 @@ from semflux.operators import (
     take_while,
     text,
 )
-from tests.operators.watching import END, Probe, error, item, raising, signals, watch
+from tests.operators.watching import END, Probe, error, item, plain, raising, rx, signals, watch
 
 T, G = ChatEventType, ChatEventGroup
 EVENTS = (
@@ -55,13 +54,13 @@ FAILURE = ValueError("mine")
 
 def test_map_gives_the_function_of_each_item() -> None:
     """None is a value as any other."""
-    assert [item(10), item(20), END] == signals(reactivex.of(1, 2).pipe(map_(lambda x: x * 10)))
-    assert [item(None), END] == signals(reactivex.of(1).pipe(map_(lambda _: None)))
+    assert [item(10), item(20), END] == signals(plain.of(1, 2).pipe(map_(lambda x: x * 10)))
+    assert [item(None), END] == signals(plain.of(1).pipe(map_(lambda _: None)))
 
 
 def test_filter_keeps_what_the_predicate_holds_for() -> None:
     """Anything true will do."""
-    assert [item(1), item(3), END] == signals(reactivex.of(1, 2, 3).pipe(filter_(lambda x: x % 2)))
+    assert [item(1), item(3), END] == signals(plain.of(1, 2, 3).pipe(filter_(lambda x: x % 2)))
 
 
 FUNCTIONS: list[Callable[[Callable[[Any], Any]], Any]] = [map_, filter_, take_while]
@@ -83,12 +82,12 @@ def test_a_function_that_raises_cancels_the_source_and_is_the_error(operator: An
 )
 def test_an_error_of_the_source_goes_through(operator: Any) -> None:
     """As it is, and alone."""
-    assert [error(FAILURE)] == signals(reactivex.throw(FAILURE).pipe(operator))
+    assert [error(FAILURE)] == signals(plain.throw(FAILURE).pipe(operator))
 
 
 def test_only_takes_types_classes_and_names() -> None:
     """Exactly these: no terminal event, unless it is named; the end comes all the same."""
-    source = reactivex.of(*EVENTS)
+    source = plain.of(*EVENTS)
     a, b = item(TextDelta("a")), item(TextDelta("b"))
 
     assert [a, b, END] == signals(source.pipe(only(T.TEXT_DELTA)))
@@ -109,7 +108,7 @@ def test_only_refuses_what_is_no_type(wrong: Any) -> None:
 
 def test_in_group_takes_groups_and_their_names() -> None:
     """All events of the group and nothing else."""
-    source = reactivex.of(*EVENTS)
+    source = plain.of(*EVENTS)
     group = [item(TextStart()), item(TextDelta("a")), item(TextDelta("b")), END]
 
     assert group == signals(source.pipe(in_group(G.TEXT)))
@@ -126,13 +125,13 @@ def test_in_group_refuses_what_is_no_group(wrong: Any) -> None:
 
 def test_text_gives_the_pieces_of_the_answer() -> None:
     """Not those of thinking."""
-    assert [item("a"), item("b"), END] == signals(reactivex.of(*EVENTS).pipe(text()))
+    assert [item("a"), item("b"), END] == signals(plain.of(*EVENTS).pipe(text()))
 
 
 @pytest.mark.parametrize("keep", [ChatEventFilter.of(T.TEXT_DELTA), lambda event: event.type is T.TEXT_DELTA])
 def test_filter_events_always_shows_the_frame_of_the_stream(keep: Any) -> None:
     """Steps, lifecycle and terminal events come whatever it says; HEARTBEAT only where it says so."""
-    source = reactivex.of(*EVENTS[:-1], Status("queued"), Heartbeat(), EVENTS[-1])
+    source = plain.of(*EVENTS[:-1], Status("queued"), Heartbeat(), EVENTS[-1])
 
     assert ["RESPONSE_START", "STEP_START", "TEXT_DELTA", "TEXT_DELTA", "STATUS", "RESPONSE_END"] == [
         event.type for event in watch(source.pipe(filter_events(keep))).items
@@ -159,7 +158,7 @@ def test_take_of_nothing_never_subscribes() -> None:
 
 def test_take_of_more_than_there_is_takes_all() -> None:
     """The end of the source is the end."""
-    assert [item(1), item(2), END] == signals(reactivex.of(1, 2).pipe(take(3)))
+    assert [item(1), item(2), END] == signals(plain.of(1, 2).pipe(take(3)))
 
 
 def test_take_refuses_a_negative_count() -> None:
@@ -214,9 +213,9 @@ def raising_at_2(value: int) -> bool:
 
 def test_single_gives_the_one_item_at_the_end() -> None:
     """EmptySequenceError without one; TooManyItemsError at the second, where the source is cancelled."""
-    assert [item(1), END] == signals(reactivex.of(1).pipe(single()))
-    assert [item(None), END] == signals(reactivex.of(None).pipe(single()))
-    assert isinstance(watch(reactivex.empty().pipe(single())).error, EmptySequenceError)
+    assert [item(1), END] == signals(plain.of(1).pipe(single()))
+    assert [item(None), END] == signals(plain.of(None).pipe(single()))
+    assert isinstance(watch(plain.empty().pipe(single())).error, EmptySequenceError)
 
     probe = Probe(1, 2, 3)
     seen = watch(probe.source.pipe(single()))
@@ -226,11 +225,9 @@ def test_single_gives_the_one_item_at_the_end() -> None:
 
 def test_collect_list_gives_all_items_at_the_end() -> None:
     """An empty list for an empty stream; an error instead of a list."""
-    assert [item([1, 2]), END] == signals(reactivex.of(1, 2).pipe(collect_list()))
-    assert [item([]), END] == signals(reactivex.empty().pipe(collect_list()))
-    assert [error(FAILURE)] == signals(
-        reactivex.concat(reactivex.of(1), reactivex.throw(FAILURE)).pipe(collect_list())
-    )
+    assert [item([1, 2]), END] == signals(plain.of(1, 2).pipe(collect_list()))
+    assert [item([]), END] == signals(plain.empty().pipe(collect_list()))
+    assert [error(FAILURE)] == signals(plain.concat(plain.of(1), plain.throw(FAILURE)).pipe(collect_list()))
 
 
 ALL: list[tuple[Any, int]] = [
@@ -249,7 +246,7 @@ ALL: list[tuple[Any, int]] = [
 def test_nothing_comes_through_after_a_cancel(operator: Any, shown: int) -> None:
     """Whatever a source does that minds no cancel: no item, no error, no end."""
     kept: list[Any] = []
-    deaf: reactivex.Observable[Any] = reactivex.create(lambda observer, _: kept.append(observer))  # type: ignore[arg-type,func-returns-value]
+    deaf: reactivex.Observable[Any] = plain.create(lambda observer, _: kept.append(observer))  # type: ignore[arg-type,func-returns-value]
     told: list[Any] = []
     subscription = deaf.pipe(Undetached(operator)).subscribe(
         told.append, told.append, lambda: told.append("end")
@@ -287,7 +284,7 @@ class Undetached:
 
 def test_they_work_between_operators_of_rxpy() -> None:
     """In one `pipe` with map, start_with, distinct, share."""
-    source = reactivex.of(1, 1, 2, 3, 4).pipe(
+    source = plain.of(1, 1, 2, 3, 4).pipe(
         rx.distinct(),
         map_(lambda x: x * 10),
         rx.start_with(0),
@@ -301,7 +298,7 @@ def test_they_work_between_operators_of_rxpy() -> None:
 
 def test_a_chain_can_be_subscribed_to_many_times() -> None:
     """State is made at subscribe time."""
-    chain = reactivex.of(1, 2, 3).pipe(take(2), collect_list())
+    chain = plain.of(1, 2, 3).pipe(take(2), collect_list())
     assert [item([1, 2]), END] == signals(chain) == signals(chain)
 
 

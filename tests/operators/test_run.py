@@ -8,8 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import reactivex
-from reactivex import operators as rx
 from reactivex.scheduler import CurrentThreadScheduler, ImmediateScheduler, TimeoutScheduler
 from reactivex.scheduler.eventloop import AsyncIOScheduler
 from reactivex.testing import ReactiveTest, TestScheduler
@@ -19,7 +17,7 @@ from semflux.operators import Run, filter_, map_
 from semflux.operators.lift import lift, subscribe_to
 from semflux.operators.map import map_ as map_operator
 from semflux.operators.run import UNBOUNDED, RunScheduler, run_of
-from tests.operators.watching import END, Watcher, item, signals
+from tests.operators.watching import END, Watcher, item, plain, rx, signals
 
 on_next, on_completed = ReactiveTest.on_next, ReactiveTest.on_completed
 
@@ -38,10 +36,10 @@ def test_a_run_is_found_in_its_scheduler_and_nowhere_else() -> None:
     [
         rx.map(lambda x: x),
         rx.filter(lambda _: True),
-        rx.merge(reactivex.empty()),
+        rx.merge(plain.empty()),
         rx.start_with(0),
         rx.share(),
-        rx.flat_map(lambda x: reactivex.of(x)),
+        rx.flat_map(lambda x: plain.of(x)),
         rx.retry(2),
         rx.do_action(lambda _: None),
         rx.take(5),
@@ -54,10 +52,10 @@ def test_operators_of_rxpy_pass_the_run_on(between: Any) -> None:
 
     def keep(below: Any, run: Run) -> Any:
         seen.append(run)
-        return map_operator(lambda x: x)(reactivex.empty())._make(below, run)  # type: ignore[attr-defined]
+        return map_operator(lambda x: x)(plain.empty())._make(below, run)  # type: ignore[attr-defined]
 
     run = Run()
-    source = lift(keep)(reactivex.never()).pipe(between)
+    source = lift(keep)(plain.never()).pipe(between)
     subscribe_to(source, Watcher(), run).dispose()
 
     assert [run] == seen
@@ -71,7 +69,7 @@ def test_a_scheduler_of_the_subscribers_keeps_the_time() -> None:
         lambda s: Flux(s).map(lambda x: x),
     ):
         scheduler = TestScheduler()
-        source = reactivex.timer(10.0, 20.0).pipe(rx.take(3))
+        source = plain.timer(10.0, 20.0).pipe(rx.take(3))
         observer = scheduler.create_observer()
         build(source).subscribe(observer, scheduler=scheduler)
         scheduler.start()
@@ -82,7 +80,7 @@ def test_a_periodic_source_works_under_a_run() -> None:
     """RxPY's interval asks for a periodic scheduler."""
     scheduler = TestScheduler()
     observer = scheduler.create_observer()
-    Flux(reactivex.interval(10.0)).take(2).subscribe(observer, scheduler=scheduler)
+    Flux(plain.interval(10.0)).take(2).subscribe(observer, scheduler=scheduler)
     scheduler.start()
 
     assert [on_next(10, 0), on_next(20, 1), on_completed(20)] == observer.messages
@@ -98,7 +96,7 @@ async def test_timed_operators_use_the_running_loop() -> None:
         told.append(value)
         threads.add(threading.get_ident())
 
-    Flux(reactivex.timer(0.001, 0.002)).take(3).subscribe(note, None, ended.set)
+    Flux(plain.timer(0.001, 0.002)).take(3).subscribe(note, None, ended.set)
     async with asyncio.timeout(5):
         await ended.wait()
     assert ([0, 1, 2], {threading.get_ident()}) == (told, threads)
@@ -106,7 +104,7 @@ async def test_timed_operators_use_the_running_loop() -> None:
 
 async def test_timed_operators_of_rxpy_work_below_and_above_a_pulled_stream() -> None:
     """delay, timeout, interval: what a timer pushes wakes the consumer."""
-    flux: Flux[int] = Flux(reactivex.interval(0.001))
+    flux: Flux[int] = Flux(plain.interval(0.001))
     delayed = flux.take(3).pipe(rx.delay(0.002), rx.timeout(5.0))
     async with asyncio.timeout(5):
         assert [0, 1, 2] == [value async for value in delayed]
@@ -116,7 +114,7 @@ def test_without_a_loop_timed_operators_use_threads() -> None:
     """RxPY's timeout scheduler."""
     ended = threading.Event()
     told: list[Any] = []
-    Flux(reactivex.timer(0.001)).subscribe(told.append, None, ended.set)
+    Flux(plain.timer(0.001)).subscribe(told.append, None, ended.set)
     assert ended.wait(5)
     assert [0] == told
     assert Run().scheduler._timed is TimeoutScheduler.singleton()
@@ -150,5 +148,5 @@ async def test_a_chosen_scheduler_is_passed_on_as_it_is() -> None:
 
 def test_concat_map_of_values_keeps_its_order() -> None:
     """An asynchronous carrier would deliver inner values after later ones."""
-    source = Flux.just(1, 2).pipe(rx.concat_map(lambda x: reactivex.of(x, x * 10)))
+    source = Flux.just(1, 2).pipe(rx.concat_map(lambda x: plain.of(x, x * 10)))
     assert [item(1), item(10), item(2), item(20), END] == signals(source)

@@ -10,7 +10,6 @@ import reactivex
 from hypothesis import given
 from hypothesis import strategies as st
 from reactivex import Observable
-from reactivex import operators as rx
 
 from semflux.errors import ConnectionLostError, RepairError, ResponseTooLargeError, SemfluxError
 from semflux.events import ChatEventType, Error, TextDelta
@@ -29,7 +28,7 @@ from semflux.operators import (
 from semflux.state import IMPLIED, Boundaries, RunState
 from semflux.wire.limits import Limits
 from tests.notation import FULL, draft, show
-from tests.operators.watching import END, Watcher, hooked, item, raising, signals, watch
+from tests.operators.watching import END, Watcher, hooked, item, plain, raising, rx, signals, watch
 
 T = ChatEventType
 Op = Callable[[Any], Observable[Any]]
@@ -102,8 +101,8 @@ def drive(
     tokens = [token for token in script if token not in {"$", *FAILURES}]
     drafts = [SEAL if token == "SEAL" else draft(token) for token in tokens]
     if plain:
-        tail: Observable[Any] = reactivex.empty() if failure is None else reactivex.throw(failure)
-        source: Observable[Any] = reactivex.concat(reactivex.from_iterable(drafts), tail)
+        tail: Observable[Any] = plain.empty() if failure is None else plain.throw(failure)
+        source: Observable[Any] = plain.concat(plain.from_iterable(drafts), tail)
         source.pipe(*operators).subscribe(watcher, scheduler=run.scheduler)
         return watcher, state
     subject: EventSubject[Any] = EventSubject()
@@ -192,12 +191,10 @@ def test_fused_or_one_by_one_the_stages_give_the_same(
 def test_a_failure_is_seen_twice_and_is_one() -> None:
     """ENDs, STEP_END and ERROR come first, then `on_error` with the same object."""
     failure = ConnectionLostError("broken", kind="reset")
-    source: Observable[Any] = reactivex.concat(
-        reactivex.of(draft("STEP+0"), draft("TEXT~a")), reactivex.throw(failure)
-    )
+    source: Observable[Any] = plain.concat(plain.of(draft("STEP+0"), draft("TEXT~a")), plain.throw(failure))
     for operators in (stages(None), fused(None)):
         seen = watch(source.pipe(*operators))
-        source = reactivex.concat(reactivex.of(draft("STEP+0"), draft("TEXT~a")), reactivex.throw(failure))
+        source = plain.concat(plain.of(draft("STEP+0"), draft("TEXT~a")), plain.throw(failure))
         assert "STEP+0 TEXT+* TEXT~a TEXT-*? STEP-0? ERROR" == show(seen.items).replace("TEXT-?", "TEXT-*?")
         assert seen.error is failure is seen.items[-1].error
 
@@ -205,7 +202,7 @@ def test_a_failure_is_seen_twice_and_is_one() -> None:
 def test_an_exception_of_another_kind_is_wrapped_once() -> None:
     """ERROR and `on_error` have the same SemfluxError, whose cause is what was raised."""
     bug = ZeroDivisionError("bug")
-    seen = watch(reactivex.throw(bug).pipe(pipeline()))
+    seen = watch(plain.throw(bug).pipe(pipeline()))
 
     assert [seen.error] == [event.error for event in seen.items]
     assert isinstance(seen.error, SemfluxError)
@@ -262,7 +259,7 @@ def test_a_filter_that_raises_is_the_users_error(make: Callable[[Any], list[Op]]
 def test_normalize_alone_passes_the_failure_on() -> None:
     """Without `terminate` the error goes down as it is, after the ENDs and the ERROR draft."""
     bug = ZeroDivisionError("bug")
-    source: Observable[Any] = reactivex.concat(reactivex.of(draft("TEXT~a")), reactivex.throw(bug))
+    source: Observable[Any] = plain.concat(plain.of(draft("TEXT~a")), plain.throw(bug))
     seen = watch(source.pipe(normalize()))
 
     assert [T.TEXT_START, T.TEXT_DELTA, T.TEXT_END, T.ERROR] == [event.type for event in seen.items]
@@ -272,7 +269,7 @@ def test_normalize_alone_passes_the_failure_on() -> None:
 def test_each_subscription_starts_anew() -> None:
     """Nothing is shared between two subscriptions of one chain: *seq* starts at 0 for both."""
     for make in (fused, stages):
-        chain = reactivex.defer(lambda _: reactivex.of(draft("TEXT~a"), draft("RESP-"))).pipe(*make(None))
+        chain = plain.defer(lambda _: plain.of(draft("TEXT~a"), draft("RESP-"))).pipe(*make(None))
         first, second = watch(chain), watch(chain)
         assert [0, 1, 2, 3] == [event.seq for event in first.items] == [event.seq for event in second.items]
         assert first.items[:3] == second.items[:3]
@@ -341,6 +338,6 @@ def test_a_terminal_event_that_comes_in_ends_the_stream() -> None:
     """ERROR brings `on_error` with its error; what follows is dropped."""
     failure = SemfluxError("x")
     assert ["ERROR"] == [
-        e.type for e in watch(reactivex.of(Error(failure), TextDelta("late")).pipe(*stages(None))).items
+        e.type for e in watch(plain.of(Error(failure), TextDelta("late")).pipe(*stages(None))).items
     ]
-    assert signals(reactivex.of(Error(failure), TextDelta("late")).pipe(pipeline()))[-1] == ("error", failure)
+    assert signals(plain.of(Error(failure), TextDelta("late")).pipe(pipeline()))[-1] == ("error", failure)

@@ -6,11 +6,10 @@ import logging
 from typing import Any
 
 import pytest
-from reactivex import operators as rx
 
 from semflux.flux import Flux
 from semflux.operators import EventSubject, Hooks, map_, take
-from tests.operators.watching import END, Watcher, error, hooked, item, raising, watch
+from tests.operators.watching import END, Watcher, error, hooked, item, raising, rx, watch
 
 
 def test_all_observers_see_the_same_in_the_same_order() -> None:
@@ -148,8 +147,8 @@ class Raw(Watcher):
         if value != 1:
             raise self.raised
 
-    def on_error(self, raised: Exception) -> None:
-        self.errors.append(raised)
+    def on_error(self, error: Exception) -> None:
+        self.errors.append(error)
         if self.again is not None:
             raise self.again
 

@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import reactivex
-from reactivex import Observable, abc
+from reactivex import Observable, abc, operators
 from reactivex.disposable import Disposable
 
 from semflux.operators.hooks import Hooks
 
 END = ("end",)
+
+plain: Any = reactivex
+rx: Any = operators
+"""RxPY as it is run: its types say little about lambdas, and do not know a Flux for an observable."""
 
 
 def item(value: Any) -> tuple[str, Any]:
@@ -21,6 +25,9 @@ def item(value: Any) -> tuple[str, Any]:
 
 def error(value: Exception) -> tuple[str, Any]:
     return ("error", value)
+
+
+failed = error
 
 
 class Probe:
@@ -71,7 +78,7 @@ class Probe:
         return reactivex.create(subscribe)  # type: ignore[arg-type]  # RxPY types the scheduler as there
 
 
-class Watcher:
+class Watcher(abc.ObserverBase[Any]):
     """A subscriber that keeps all signals."""
 
     def __init__(self) -> None:
@@ -80,8 +87,8 @@ class Watcher:
     def on_next(self, value: Any) -> None:
         self.signals.append(item(value))
 
-    def on_error(self, raised: Exception) -> None:
-        self.signals.append(error(raised))
+    def on_error(self, error: Exception) -> None:
+        self.signals.append(failed(error))
 
     def on_completed(self) -> None:
         self.signals.append(END)

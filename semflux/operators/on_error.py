@@ -1,0 +1,157 @@
+"""`on_error_resume`, `on_error_return`, `on_error_map`, `on_error_complete`, `fallback_to`: go on after a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import reactivex
+from reactivex import Observable, abc
+
+from semflux.errors import ConfigurationError
+from semflux.events import NO_ORIGIN, ChatEvent, ResponseEnd, StepEnd, StepStart, TextDelta
+from semflux.operators.lift import Link, lift
+from semflux.operators.recover import Attempt, is_chat_source, recover
+from semflux.operators.run import Run
+from semflux.retry import ErrorFilter, matches
+
+T = TypeVar("T")
+
+
+class _Resuming:
+    """Goes to another source, once for each."""
+
+    def __init__(
+        self,
+        choose: Callable[[Exception, int], abc.ObservableBase[Any] | None],
+        errors: ErrorFilter | None,
+    ) -> None:
+        self._choose = choose
+        self._matches = matches(errors)
+        self._done = 0
+
+    def item(self) -> None:
+        pass
+
+    def next(self, error: Exception, *, content: bool) -> Attempt | None:
+        if not self._matches(error):
+            return None
+        source = self._choose(error, self._done)
+        if source is None:
+            return None
+        self._done += 1
+        return Attempt(source=inner(source), status="fallback", text=f"after {type(error).__name__}")
+
+
+def inner(source: Any) -> abc.ObservableBase[Any]:
+    """What a Flux holds, so that it is known for what it is; else *source* itself."""
+    found: abc.ObservableBase[Any] = getattr(source, "observable", source)
+    return found
+
+
+def on_error_resume(
+    fallback: Callable[[Exception], abc.ObservableBase[T]], errors: ErrorFilter | None = None
+) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
+    """Goes on with the source that *fallback* gives for the error. That source's own error is final.
+
+    *errors*: only for these. A fallback of a chat stream may come after content: what came stays.
+
+    ```
+    --1--X        on_error_resume(lambda e: other)
+    --1--8--9|
+    ```
+    """
+    return recover(lambda _: _Resuming(lambda error, done: None if done else fallback(error), errors))
+
+
+def fallback_to(
+    *sources: abc.ObservableBase[T], errors: ErrorFilter | None = None
+) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
+    """Goes on with the next of *sources* at each failure; the last one's error is final."""
+    return recover(
+        lambda _: _Resuming(lambda error, done: sources[done] if done < len(sources) else None, errors)
+    )
+
+
+def on_error_return(
+    value: Any, errors: ErrorFilter | None = None
+) -> Callable[[abc.ObservableBase[Any]], Observable[Any]]:
+    """Ends with *value* in place of the error. On a chat stream *value* is a text: one more step says it, and the
+    stream ends well.
+
+    Raises:
+        ConfigurationError: if *value* is no text, on a chat stream.
+    """
+
+    def operator(source: abc.ObservableBase[Any]) -> Observable[Any]:
+        if is_chat_source(source):
+            if not isinstance(value, str):
+                raise ConfigurationError("on_error_return() of a chat stream takes a text that one more step says")
+            last: abc.ObservableBase[Any] = reactivex.from_iterable(_says(value))
+        else:
+            last = reactivex.of(value)
+        return on_error_resume(lambda error: last, errors)(source)
+
+    return operator
+
+
+def _says(text: str) -> tuple[ChatEvent, ...]:
+    return (
+        StepStart(),
+        TextDelta(text),
+        StepEnd(finish_reason="stop", origin=NO_ORIGIN),
+        ResponseEnd(),
+    )
+
+
+class _Mapping:
+    def __init__(self, change: Callable[[Exception], Exception], errors: ErrorFilter | None) -> None:
+        self._change = change
+        self._matches = matches(errors)
+
+    def item(self) -> None:
+        pass
+
+    def next(self, error: Exception, *, content: bool) -> Attempt | None:
+        if not self._matches(error):
+            return None
+        changed = self._change(error)
+        if changed is error:
+            return None
+        raise changed from error
+
+
+def on_error_map(
+    change: Callable[[Exception], Exception], errors: ErrorFilter | None = None
+) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
+    """Puts the error that *change* gives in the place of the error. On a chat stream ERROR carries it too, wrapped
+    in a SemfluxError if it is none."""
+    return recover(lambda _: _Mapping(change, errors))
+
+
+class _CompleteLink(Link[Any, Any]):
+    __slots__ = ("_matches",)
+
+    def __init__(self, below: abc.ObserverBase[Any], run: Run, errors: ErrorFilter | None) -> None:
+        super().__init__(below, run)
+        self._matches = matches(errors)
+
+    def on_next(self, value: Any) -> None:
+        if not self.stopped:
+            self.below.on_next(value)
+
+    def on_error(self, error: Exception) -> None:
+        if self._matches(error):
+            self.on_completed()
+        else:
+            super().on_error(error)
+
+
+def on_error_complete(
+    errors: ErrorFilter | None = None,
+) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
+    """Ends well in place of an error. The ERROR event of a chat stream comes all the same."""
+    return lift(lambda below, run: _CompleteLink(below, run, errors))
+
+
+__all__ = ("fallback_to", "inner", "on_error_complete", "on_error_map", "on_error_resume", "on_error_return")
