@@ -23,7 +23,7 @@ help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/'
 
 chat: $(VENV)/.stamp-chat ## one answer of the embedded model, as it is written (PROMPT="...")
-	@$(BIN)/python -m semflux chat $(CHAT_ARGS) -- "$$PROMPT"
+	@$(BIN)/python -m semflux chat $(CHAT_ARGS) -- "$$PROMPT" < /dev/null
 
 test: $(VENV)/.stamp-dev ## the tests (PYTEST_ARGS="...")
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)

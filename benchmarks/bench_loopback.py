@@ -22,10 +22,9 @@ import time
 import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import aiohttp
 
@@ -35,6 +34,7 @@ from benchmarks.measure import Contestant, Goal, Result
 from benchmarks.streams import STREAMS, scaled
 from semflux import ChatModel, TextDelta
 
+ROOT = Path(__file__).resolve().parent.parent
 BARE = "bare aiohttp"
 LIMIT = "limit: aiohttp + split + decode"
 PULL = "ChatModel, async for"
@@ -90,7 +90,7 @@ class Single:
         self.session: aiohttp.ClientSession
         self.model: ChatModel
 
-    async def __aenter__(self) -> Single:
+    async def __aenter__(self) -> Self:
         self.session = aiohttp.ClientSession()
         self.model = model_of(self.url, self.dialect)
         return self
@@ -157,7 +157,9 @@ class Single:
         return raw
 
 
-def race_single(stream: str, args: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> tuple[dict[str, Result], dict[str, float]]:
+def race_single(
+    stream: str, args: argparse.Namespace, loop: asyncio.AbstractEventLoop
+) -> tuple[dict[str, Result], dict[str, float]]:
     frames = len(scaled(stream, args.deltas / 2000))
     busy: dict[str, list[float]] = {}
 
@@ -302,7 +304,7 @@ def many(streams: int, args: argparse.Namespace) -> dict[str, dict[str, float]]:
         for number in range(args.rounds):
             for kind in list(KINDS) if number % 2 == 0 else reversed(list(KINDS)):
                 told[kind].append(_client(kind, url, streams, args))
-    with paced_server("chat_text", 20, 0.1, stamp=True) as url:
+    with paced_server("chat_text", 20, 5 * args.pace, stamp=True) as url:
         for kind in KINDS:
             quick = argparse.Namespace(**{**vars(args), "each": 20})
             memory[kind] = _client(kind, url, streams, quick, "--memory")["kb_per_stream"]
@@ -336,22 +338,36 @@ def goals_of_many(streams: int, results: dict[str, dict[str, float]], args: argp
             goals += [
                 Goal.at_most(f"{name}: CPU to bare aiohttp", got["to_bare"], 1.3),
                 Goal.at_most(f"{name}: p99 added", got["p99_ms"] - bare["p99_ms"], 5, unit=" ms"),
-                Goal.at_most(f"{name}: memory added", got["kb_per_stream"] - bare["kb_per_stream"], 20, unit=" KB"),
+                Goal.at_most(
+                    f"{name}: memory added", got["kb_per_stream"] - bare["kb_per_stream"], 20, unit=" KB"
+                ),
             ]
         else:
             nominal = (args.each + 4) * args.pace
-            goals.append(Goal.at_most(f"{name}: time to nominal", got["seconds"] / nominal, 1.1 if args.uvloop else 1.3))
+            goals.append(
+                Goal.at_most(
+                    f"{name}: time to nominal", got["seconds"] / nominal, 1.1 if args.uvloop else 1.3
+                )
+            )
         goals.append(Goal.at_most(f"{name}: events lost", got["lost"], 0))
     return goals
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--stream", choices=sorted(STREAMS), action="append", help="only these, one at a time")
+    parser.add_argument(
+        "--stream", choices=sorted(STREAMS), action="append", help="only these, one at a time"
+    )
     parser.add_argument("--deltas", type=int, default=1000, help="of a single stream")
-    parser.add_argument("--interval", type=float, default=0.0001, help="seconds between events of a single stream")
-    parser.add_argument("--streams", type=int, nargs="*", default=[100], help="how many at once; none: leave out")
+    parser.add_argument(
+        "--interval", type=float, default=0.0001, help="seconds between events of a single stream"
+    )
+    parser.add_argument(
+        "--streams", type=int, nargs="*", default=[100], help="how many at once; none: leave out"
+    )
     parser.add_argument("--each", type=int, default=150, help="deltas of each of many streams")
     parser.add_argument("--pace", type=float, default=0.02, help="seconds between events of each of them")
     parser.add_argument("--uvloop", action="store_true", help="clients on uvloop")
@@ -373,12 +389,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         results, figures = race_single(stream, args, loop)
         limit = results[LIMIT]
         goals += [
-            Goal.at_most(f"{stream}, loopback: async for, to the limit", results[PULL].ratio(limit), 1.5, 1.25),
-            Goal.at_most(f"{stream}, loopback: Rx, one filter, to the limit", results[PUSH].ratio(limit), 1.9, 1.5),
+            Goal.at_most(
+                f"{stream}, loopback: async for, to the limit", results[PULL].ratio(limit), 1.5, 1.25
+            ),
+            Goal.at_most(
+                f"{stream}, loopback: Rx, one filter, to the limit", results[PUSH].ratio(limit), 1.9, 1.5
+            ),
         ]
         report["single"][stream] = {
             **figures,
-            **{r.name: {"median": r.median, "best": r.best, "to_limit": r.ratio(limit)} for r in results.values()},
+            **{
+                r.name: {"median": r.median, "best": r.best, "to_limit": r.ratio(limit)}
+                for r in results.values()
+            },
         }
         if not args.json:
             _show_single(stream, results, figures)

@@ -44,7 +44,9 @@ class Result:
 
     def ratio(self, other: Result) -> float:
         """How many times *other* this is: the median over the rounds that both were in."""
-        return statistics.median(mine / theirs for mine, theirs in zip(self.rounds, other.rounds, strict=False))
+        return statistics.median(
+            mine / theirs for mine, theirs in zip(self.rounds, other.rounds, strict=False)
+        )
 
 
 def race(
@@ -56,10 +58,12 @@ def race(
     for contestant in contestants:
         try:
             seconds = _turn(contestant, 1)
-        except Exception as error:  # noqa: BLE001  # whatever a peer raises: the others go on
+        except Exception as error:  # whatever a peer raises: the others go on
             if not contestant.peer:
                 raise
-            print(f"  {contestant.name}: left out, it raised {type(error).__name__}: {error}", file=sys.stderr)
+            print(
+                f"  {contestant.name}: left out, it raised {type(error).__name__}: {error}", file=sys.stderr
+            )
             continue
         repeats[contestant.name] = max(1, round(_MIN_SECONDS / max(seconds, 1e-6)))
         results[contestant.name] = Result(contestant.name)
@@ -115,7 +119,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print *rows* under *head*: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
-        cells = [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
         print("  " + "  ".join(cells).rstrip())
 
 

@@ -133,7 +133,9 @@ def run(frames: list[bytes], interval: float) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("stream", choices=sorted(streams.STREAMS))
     parser.add_argument("--deltas", type=int, default=1000)
     parser.add_argument("--interval", type=float, default=0.0002, help="seconds from one event to the next")

@@ -112,8 +112,12 @@ def pydantic_ai(chunks: Sequence[bytes], dialect: str) -> Iterator[Contestant]:
         client = importlib.import_module("openai").AsyncOpenAI(
             api_key=_KEY, http_client=_async_client(chunks), max_retries=0
         )
-        provider = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider(openai_client=client)
-        model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel("gpt-4o-mini", provider=provider)
+        provider = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider(
+            openai_client=client
+        )
+        model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel(
+            "gpt-4o-mini", provider=provider
+        )
     else:
         client = importlib.import_module("anthropic").AsyncAnthropic(
             api_key=_KEY, http_client=_async_client(chunks), max_retries=0
@@ -164,19 +168,22 @@ def langchain(chunks: Sequence[bytes], dialect: str) -> Iterator[Contestant]:
 def litellm(chunks: Sequence[bytes], dialect: str) -> Iterator[Contestant]:
     if dialect != "openai-chat":
         return  # its anthropic client takes no transport of ours
-    module = importlib.import_module("litellm")
+    module: Any = importlib.import_module("litellm")
     module.suppress_debug_info = True
-    client = importlib.import_module("openai").OpenAI(api_key=_KEY, http_client=_client(chunks), max_retries=0)
+    client = importlib.import_module("openai").OpenAI(
+        api_key=_KEY, http_client=_client(chunks), max_retries=0
+    )
 
     def stream() -> int:
-        return _count(module.completion(model="openai/gpt-4o-mini", messages=_ASK, stream=True, client=client))
+        return _count(
+            module.completion(model="openai/gpt-4o-mini", messages=_ASK, stream=True, client=client)
+        )
 
     yield Contestant("litellm, completion", stream, peer=True)
 
 
 def _in_loop(stream: Callable[[], Any]) -> Callable[[], object]:
-    loop = asyncio.new_event_loop()
-    return lambda: loop.run_until_complete(stream())
+    return lambda: asyncio.run(stream())
 
 
 PEERS: dict[str, Callable[[Sequence[bytes], str], Iterator[Contestant]]] = {

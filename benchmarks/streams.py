@@ -48,18 +48,23 @@ def _chat_tail(finish: str) -> list[bytes]:
 
 def chat_text(deltas: int = 2000) -> list[bytes]:
     """OpenAI chat, text alone: *deltas* + 4 frames of about 326 bytes."""
-    rng = random.Random(1)  # noqa: S311  # sizes of a benchmark
+    rng = random.Random(1)  # sizes of a benchmark
     body = [_chat({"content": " " + rng.choice(WORDS)}) for _ in range(deltas)]
     return [_chat({"role": "assistant", "content": "", "refusal": None}), *body, *_chat_tail("stop")]
 
 
 def chat_tools(calls: int = 3, fragments: int = 500, thoughts: int = 500) -> list[bytes]:
     """OpenAI chat: reasoning, then three interleaved calls of 500 fragments each; frames of about 365 bytes."""
-    rng = random.Random(2)  # noqa: S311  # sizes of a benchmark
+    rng = random.Random(2)  # sizes of a benchmark
     frames = [_chat({"role": "assistant", "content": None})]
     frames += [_chat({"reasoning_content": " " + rng.choice(WORDS)}) for _ in range(thoughts)]
     for i in range(calls):
-        call = {"index": i, "id": f"call_{i:024d}", "type": "function", "function": {"name": "find", "arguments": ""}}
+        call = {
+            "index": i,
+            "id": f"call_{i:024d}",
+            "type": "function",
+            "function": {"name": "find", "arguments": ""},
+        }
         frames.append(_chat({"tool_calls": [call]}))
     for n in range(fragments):
         for i in range(calls):
@@ -72,7 +77,7 @@ def chat_tools(calls: int = 3, fragments: int = 500, thoughts: int = 500) -> lis
 
 def anthropic(thoughts: int = 500, texts: int = 1000, inputs: int = 500) -> list[bytes]:
     """Anthropic messages: thinking, text, a tool's input, and pings; frames of about 127 bytes."""
-    rng = random.Random(3)  # noqa: S311  # sizes of a benchmark
+    rng = random.Random(3)  # sizes of a benchmark
 
     def frame(kind: str, **fields: object) -> bytes:
         return _sse({"type": kind, **fields}, kind)
@@ -80,7 +85,7 @@ def anthropic(thoughts: int = 500, texts: int = 1000, inputs: int = 500) -> list
     def delta(index: int, kind: str, key: str, value: str) -> bytes:
         return frame("content_block_delta", index=index, delta={"type": kind, key: value})
 
-    message = {
+    message: dict[str, object] = {
         "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
         "type": "message",
         "role": "assistant",
@@ -90,9 +95,18 @@ def anthropic(thoughts: int = 500, texts: int = 1000, inputs: int = 500) -> list
         "usage": {"input_tokens": 57, "output_tokens": 1},
     }
     frames = [frame("message_start", message=message)]
-    frames.append(frame("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""}))
+    frames.append(
+        frame(
+            "content_block_start",
+            index=0,
+            content_block={"type": "thinking", "thinking": "", "signature": ""},
+        )
+    )
     frames += [delta(0, "thinking_delta", "thinking", " " + rng.choice(WORDS)) for _ in range(thoughts)]
-    frames += [delta(0, "signature_delta", "signature", "EqQBCgIYAhIM" * 8), frame("content_block_stop", index=0)]
+    frames += [
+        delta(0, "signature_delta", "signature", "EqQBCgIYAhIM" * 8),
+        frame("content_block_stop", index=0),
+    ]
     frames.append(frame("content_block_start", index=1, content_block={"type": "text", "text": ""}))
     for n in range(texts):
         if n % 100 == 0:
@@ -105,7 +119,13 @@ def anthropic(thoughts: int = 500, texts: int = 1000, inputs: int = 500) -> list
         text = '{"words":["x"' if n == 0 else "]}" if n == inputs - 1 else f',"{rng.choice(WORDS)}"'
         frames.append(delta(2, "input_json_delta", "partial_json", text))
     frames.append(frame("content_block_stop", index=2))
-    frames.append(frame("message_delta", delta={"stop_reason": "tool_use", "stop_sequence": None}, usage={"output_tokens": 2000}))
+    frames.append(
+        frame(
+            "message_delta",
+            delta={"stop_reason": "tool_use", "stop_sequence": None},
+            usage={"output_tokens": 2000},
+        )
+    )
     frames.append(frame("message_stop"))
     return frames
 

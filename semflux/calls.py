@@ -95,7 +95,7 @@ class Call:
 class Calls:
     """The open calls of a stream, oldest first. What follows comes lazily, as in `Blocks`."""
 
-    __slots__ = ("_blocks", "_by_index", "_count", "_ended", "_ids", "_open", "_state", "_step")
+    __slots__ = ("_blocks", "_by_index", "_count", "_ended", "_open", "_state", "_step")
 
     def __init__(self, state: RunState, blocks: Blocks) -> None:
         self._state = state
@@ -105,8 +105,6 @@ class Calls:
         """The latest open call of each index that has one."""
         self._ended: set[str] = set()
         """Ids the provider sent for calls that are over."""
-        self._ids: set[str] = set()
-        """Ids that subscribers have seen."""
         self._step = 0
         self._count = 0
 
@@ -290,7 +288,7 @@ class Calls:
         call = Call(event, sent, name, self._count)
         self._count += 1
         if sent is not None and (
-            sent in self._ended or sent in self._ids or any(c.sent_id == sent for c in self._open)
+            sent in self._ended or sent in self._state.tool_ids or any(c.sent_id == sent for c in self._open)
         ):
             self._state.ledger.repair("repeated_id", "the id of another tool call")
             self._make_up(call)
@@ -301,7 +299,7 @@ class Calls:
 
     def _make_up(self, call: Call) -> None:
         call.id = f"call_{self._step}_{call.ordinal}"
-        while call.id in self._ids:
+        while call.id in self._state.tool_ids:
             call.id += "_"
         call.made_up = True
 
@@ -313,7 +311,7 @@ class Calls:
             self._make_up(call)
         yield from self._blocks.yield_to_tool(failing=failing)
         call.started = True
-        self._ids.add(call.id)
+        self._state.tool_ids.add(call.id)
         draft: Any = event
         if draft is None:
             mark = REPAIRED_MARK if self._state.boundaries.tool_start else IMPLIED_MARK

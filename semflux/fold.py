@@ -125,6 +125,8 @@ class Fold:
         """The steps that are over."""
         self.content_seen = False
         """True once the current step has had a content event."""
+        self.content_ever = False
+        """True once any step has."""
         self._repairs = repairs
         self._pricer = pricer
         self._step = _Step(0)
@@ -221,7 +223,7 @@ class Fold:
     def _meet(self, event: Any) -> _Step:
         """The current step; it opens with its first event where no STEP_START came."""
         self._open = True
-        self.content_seen = True
+        self.content_seen = self.content_ever = True
         return self._step
 
     def _text_start(self, event: TextStart) -> None:

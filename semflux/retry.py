@@ -21,7 +21,9 @@ import attrs
 
 from semflux.errors import ConfigurationError, RetryExhaustedError, SemfluxError
 
-ErrorFilter: TypeAlias = "type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], object]"
+ErrorFilter: TypeAlias = (
+    "type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], object]"
+)
 """Which errors: a class, several, or a predicate."""
 
 
@@ -59,7 +61,9 @@ def _fraction(instance: object, attribute: Any, value: float) -> None:
 
 def _seconds(instance: object, attribute: Any, value: float | None) -> None:
     if value is not None and not value >= 0:
-        raise ConfigurationError(f"{attribute.name.strip('_')} is a number of seconds from 0 up, not {value!r}")
+        raise ConfigurationError(
+            f"{attribute.name.strip('_')} is a number of seconds from 0 up, not {value!r}"
+        )
 
 
 @attrs.frozen(kw_only=True)

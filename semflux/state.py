@@ -94,7 +94,19 @@ def new_response_id() -> str:
 class RunState:
     """The shared state of one stream."""
 
-    __slots__ = ("boundaries", "fold", "ledger", "limits", "origin", "response_id", "seq", "step", "time")
+    __slots__ = (
+        "boundaries",
+        "fold",
+        "ledger",
+        "limits",
+        "origin",
+        "response_id",
+        "seq",
+        "started",
+        "step",
+        "time",
+        "tool_ids",
+    )
 
     def __init__(
         self,
@@ -110,6 +122,10 @@ class RunState:
         """Our id of the stream."""
         self.seq = 0
         """The place that the next delivered event gets."""
+        self.started = False
+        """True once RESPONSE_START was made."""
+        self.tool_ids: set[str] = set()
+        """Ids of calls that subscribers have seen."""
         self.step = -1
         """The number of the latest step; -1 before the first."""
         self.ledger = RepairLedger(strict=strict)

@@ -32,7 +32,9 @@ def dialect(name: str) -> Dialect:
     if found is None:
         close = difflib.get_close_matches(str(name).replace("_", "-"), DIALECTS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ConfigurationError(f"unknown dialect {name!r}{hint} Known: {', '.join(DIALECTS)}")
+        known = ", ".join(DIALECTS)
+        shown = repr(name) if isinstance(name, str) else f"a {type(name).__name__}, not a name"
+        raise ConfigurationError(f"unknown dialect {shown}{hint} (known: {known})")
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
@@ -205,7 +205,7 @@ class ChatEvent:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._meaning() == cast("ChatEvent", other)._meaning()
+        return self._meaning() == other._meaning()
 
     def __hash__(self) -> int:
         return hash((self.frozen_class, self._meaning()))

@@ -8,18 +8,20 @@ wherever RxPY takes one, and every RxPY operator works through `pipe`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import reactivex
 from reactivex import Observable, abc
 
 from semflux import operators as ops
+from semflux.clock import Clock
 from semflux.flux.blocking import run_blocking
 from semflux.flux.edge import attach, edge_of
 from semflux.flux.iterate import EventIterator, last_of
 from semflux.flux.mono import Mono
 from semflux.operators.do_finally import SignalType
 from semflux.operators.run import run_of
+from semflux.retry import ErrorFilter, Retry
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -38,6 +40,14 @@ class Flux(abc.ObservableBase[T], Generic[T]):
 
     def __init__(self, observable: abc.ObservableBase[T]) -> None:
         self._observable = observable
+
+    is_chat: ClassVar[bool] = False
+    """True for a `ChatStream`: another stream can go on with it."""
+
+    @property
+    def observable(self) -> abc.ObservableBase[T]:
+        """What it is made of."""
+        return self._observable
 
     # Making one
 
@@ -193,6 +203,56 @@ class Flux(abc.ObservableBase[T], Generic[T]):
     def do_finally(self, callback: Callable[[SignalType], object]) -> Flux[T]:
         """Calls *callback* exactly once with how it ended, after everything else."""
         return Flux(self._apply(ops.do_finally(callback)))
+
+    # Recovery
+
+    def retry(self, retries: int | None = None) -> Flux[T]:
+        """Subscribe again, at once, when it fails: at most *retries* times; None: for ever. Only before the first
+        item; the last failure is the error, as it is."""
+        return Flux(self._apply(ops.retry(retries)))
+
+    def retry_when(self, policy: Retry) -> Flux[T]:
+        """Subscribe again when it fails, as *policy* says: `Retry.backoff(3, min_backoff=0.5)`. Only before the
+        first item, unless the policy restarts."""
+        return Flux(self._apply(ops.retry_when(policy)))
+
+    def on_error_resume(
+        self, fallback: Callable[[Exception], abc.ObservableBase[T]], errors: ErrorFilter | None = None
+    ) -> Flux[T]:
+        """Go on with the stream that *fallback* gives for the error, or for those of *errors* alone."""
+        return Flux(self._apply(ops.on_error_resume(fallback, errors)))
+
+    def on_error_return(self, value: T, errors: ErrorFilter | None = None) -> Flux[T]:
+        """End with *value* in place of the error."""
+        return Flux(self._apply(ops.on_error_return(value, errors)))
+
+    def on_error_map(
+        self, change: Callable[[Exception], Exception], errors: ErrorFilter | None = None
+    ) -> Flux[T]:
+        """Put the error that *change* gives in the place of the error."""
+        return Flux(self._apply(ops.on_error_map(change, errors)))
+
+    def fallback_to(self, *sources: abc.ObservableBase[T], errors: ErrorFilter | None = None) -> Flux[T]:
+        """Go on with the next of *sources* at each failure; the last one's error is final."""
+        return Flux(self._apply(ops.fallback_to(*sources, errors=errors)))
+
+    def timeout(
+        self,
+        total: float | None = None,
+        *,
+        first: float | None = None,
+        item: float | None = None,
+        fallback: abc.ObservableBase[T] | None = None,
+        clock: Clock | None = None,
+    ) -> Flux[T]:
+        """Fail when a limit, in seconds, passes: *first* until the first item, *item* from one to the next,
+        *total* for the whole; the source is cancelled first. *fallback*: go on with that stream instead."""
+        limited = Flux(self._apply(ops.timeout(total, first=first, item=item, clock=clock)))
+        return limited if fallback is None else limited.on_error_resume(lambda error: fallback, TimeoutError)
+
+    def on_error_complete(self, errors: ErrorFilter | None = None) -> Flux[T]:
+        """End well in place of an error, or of those of *errors* alone."""
+        return Flux(self._apply(ops.on_error_complete(errors)))
 
     # To one value
 

@@ -80,7 +80,9 @@ class EventIterator(abc.DisposableBase, Generic[T]):
             source, self._source = self._source, None
             self._where.append(asyncio.get_running_loop())
             attach(source, edge, run)
-        self._waiting = True
+        self._waiting = run.is_waiting = True
+        if run.timed is not None:
+            run.timed()
         try:
             self._rounds += 1
             if self._rounds >= _ROUNDS:
@@ -104,7 +106,7 @@ class EventIterator(abc.DisposableBase, Generic[T]):
             edge.dispose()
             raise
         finally:
-            self._waiting = False
+            self._waiting = run.is_waiting = False
 
     async def _released(self) -> None:
         self._edge.hand_over()

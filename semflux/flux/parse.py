@@ -57,26 +57,24 @@ class _NowPump(Pump):
         self._decoder_of = decoder_of
         self._open = chunks
         self._chunks: Iterator[Any] | None = None
-        self._reading = False
 
     def _begin(self) -> None:
         self._begin_step(self._decoder_of)
 
     def _more(self) -> bytes | None:
-        self._reading = True
         try:
             if self._chunks is None:
                 self._chunks = self._open()
             data = next(self._chunks, _END)
         finally:
-            self._reading = False
             if self.over:
-                # The source itself has brought the end about: it can't be closed while it runs.
+                # The source itself, or another thread while it ran, has brought the end about.
                 self._release()
         return None if data is _END else _checked(data)
 
     def _release(self) -> None:
-        if self._reading:
+        if getattr(self._chunks, "gi_running", False):
+            # A generator can't be closed while it runs: `_more` does it.
             return
         close = getattr(self._chunks, "close", None)
         self._chunks = None

@@ -240,7 +240,10 @@ class Pump(abc.DisposableBase):
         """RESPONSE_START, if it has not been; False if its subscriber is gone after that."""
         if not self._begun:
             self._begun = True
-            self.subject.on_next(ResponseStart.draft_class(origin=self.state.origin))
+            if not self.state.started:
+                # Else another attempt came before: its start was the stream's.
+                self.state.started = True
+                self.subject.on_next(ResponseStart.draft_class(origin=self.state.origin))
         return not self.over
 
     def _flush(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 
 from reactivex import abc
@@ -18,6 +19,9 @@ from semflux.operators.run import Run, run_of
 class ChatSource(Direct[AnyChatEvent]):
     """Each subscription gets a pump of its own, so a request of its own."""
 
+    is_chat = True
+    """Another attempt of it can go on in the same `Run`."""
+
     def __init__(
         self,
         make_pump: Callable[[Run], Pump],
@@ -28,6 +32,8 @@ class ChatSource(Direct[AnyChatEvent]):
         self._make_pump = make_pump
         self._keep = keep
         self._prepare = prepare
+        self.runs: weakref.WeakSet[Run] = weakref.WeakSet()
+        """The subscriptions that there are."""
 
     def _subscribe_core(
         self, observer: abc.ObserverBase[AnyChatEvent], scheduler: abc.SchedulerBase | None = None
@@ -36,8 +42,9 @@ class ChatSource(Direct[AnyChatEvent]):
         if run.driver is not None:
             # Another source of this subscription (of a merge, of a concat) is driven by it already.
             run = Run()
-        if self._prepare is not None:
+        if self._prepare is not None and not run.state.started:
             self._prepare(run)
+        self.runs.add(run)
         pump = self._make_pump(run)
         link = PipelineLink(observer, run, self._keep)
         pump.subject.subscribe_link(link, run)

@@ -17,8 +17,16 @@ from semflux.operators.hooks import Hooks
 from semflux.operators.in_group import in_group
 from semflux.operators.map import map_
 from semflux.operators.normalize import normalize
+from semflux.operators.on_error import (
+    fallback_to,
+    on_error_complete,
+    on_error_map,
+    on_error_resume,
+    on_error_return,
+)
 from semflux.operators.only import only
 from semflux.operators.pipeline import pipeline
+from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
 from semflux.operators.single import single
 from semflux.operators.subject import EventSubject
@@ -27,6 +35,7 @@ from semflux.operators.take_until import take_until
 from semflux.operators.take_while import take_while
 from semflux.operators.terminate import terminate
 from semflux.operators.text import text
+from semflux.operators.timeout import timeout
 
 __all__ = (
     "EventSubject",
@@ -40,17 +49,25 @@ __all__ = (
     "do_on_complete",
     "do_on_error",
     "do_on_next",
+    "fallback_to",
     "filter_",
     "filter_events",
     "in_group",
     "map_",
     "normalize",
+    "on_error_complete",
+    "on_error_map",
+    "on_error_resume",
+    "on_error_return",
     "only",
     "pipeline",
+    "retry",
+    "retry_when",
     "single",
     "take",
     "take_until",
     "take_while",
     "terminate",
     "text",
+    "timeout",
 )

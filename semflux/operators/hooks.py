@@ -6,12 +6,16 @@ import logging
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from semflux.errors import ConfigurationError
+
 _log = logging.getLogger("semflux")
 
 
 def _log_error(error: BaseException) -> None:
-    # Only the class: the text may quote a provider, the traceback a prompt. A receiver gets it all.
-    _log.error("an error had no receiver: %s", type(error).__name__)
+    # Only the class: the text may quote a provider, the traceback a prompt. A receiver gets it all. What this
+    # library says of a wrong call is its own words, and tells what to do.
+    text = f": {error}" if isinstance(error, ConfigurationError) else ""
+    _log.error("an error had no receiver: %s%s", type(error).__name__, text)
 
 
 def _log_next(item: Any) -> None:

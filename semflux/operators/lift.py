@@ -110,7 +110,8 @@ class Lifted(Direct[Out]):
         self, source: abc.ObservableBase[Any], make: Callable[[abc.ObserverBase[Out], Run], Link[Any, Out]]
     ) -> None:
         super().__init__()
-        self._source = source
+        self.source = source
+        """What it is put on."""
         self._make = make
 
     def _subscribe_core(
@@ -118,7 +119,7 @@ class Lifted(Direct[Out]):
     ) -> abc.DisposableBase:
         run = run_of(scheduler)
         link = self._make(observer, run)
-        link.connect(subscribe_to(self._source, link, run))
+        link.connect(subscribe_to(self.source, link, run))
         return link
 
 

@@ -9,7 +9,7 @@ import reactivex
 from reactivex import Observable, abc
 
 from semflux.errors import ConfigurationError
-from semflux.events import NO_ORIGIN, ChatEvent, ResponseEnd, StepEnd, StepStart, TextDelta
+from semflux.events import ChatEvent, ResponseEnd, StepEnd, StepStart, TextDelta
 from semflux.operators.lift import Link, lift
 from semflux.operators.recover import Attempt, is_chat_source, recover
 from semflux.operators.run import Run
@@ -40,17 +40,20 @@ class _Resuming:
         if source is None:
             return None
         self._done += 1
-        return Attempt(source=inner(source), status="fallback", text=f"after {type(error).__name__}")
-
-
-def inner(source: Any) -> abc.ObservableBase[Any]:
-    """What a Flux holds, so that it is known for what it is; else *source* itself."""
-    found: abc.ObservableBase[Any] = getattr(source, "observable", source)
-    return found
+        held: abc.ObservableBase[Any] = getattr(source, "observable", source)
+        return Attempt(
+            source=held,
+            status="fallback",
+            text=f"after {type(error).__name__}",
+            foreign=not (getattr(source, "is_chat", False) and is_chat_source(held)),
+        )
 
 
 def on_error_resume(
-    fallback: Callable[[Exception], abc.ObservableBase[T]], errors: ErrorFilter | None = None
+    fallback: Callable[[Exception], abc.ObservableBase[T]],
+    errors: ErrorFilter | None = None,
+    *,
+    chat: bool = False,
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Goes on with the source that *fallback* gives for the error. That source's own error is final.
 
@@ -61,20 +64,23 @@ def on_error_resume(
     --1--8--9|
     ```
     """
-    return recover(lambda _: _Resuming(lambda error, done: None if done else fallback(error), errors))
+    return recover(
+        lambda _: _Resuming(lambda error, done: None if done else fallback(error), errors), chat=chat
+    )
 
 
 def fallback_to(
-    *sources: abc.ObservableBase[T], errors: ErrorFilter | None = None
+    *sources: abc.ObservableBase[T], errors: ErrorFilter | None = None, chat: bool = False
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Goes on with the next of *sources* at each failure; the last one's error is final."""
     return recover(
-        lambda _: _Resuming(lambda error, done: sources[done] if done < len(sources) else None, errors)
+        lambda _: _Resuming(lambda error, done: sources[done] if done < len(sources) else None, errors),
+        chat=chat,
     )
 
 
 def on_error_return(
-    value: Any, errors: ErrorFilter | None = None
+    value: Any, errors: ErrorFilter | None = None, *, chat: bool = False
 ) -> Callable[[abc.ObservableBase[Any]], Observable[Any]]:
     """Ends with *value* in place of the error. On a chat stream *value* is a text: one more step says it, and the
     stream ends well.
@@ -82,24 +88,18 @@ def on_error_return(
     Raises:
         ConfigurationError: if *value* is no text, on a chat stream.
     """
-
-    def operator(source: abc.ObservableBase[Any]) -> Observable[Any]:
-        if is_chat_source(source):
-            if not isinstance(value, str):
-                raise ConfigurationError("on_error_return() of a chat stream takes a text that one more step says")
-            last: abc.ObservableBase[Any] = reactivex.from_iterable(_says(value))
-        else:
-            last = reactivex.of(value)
-        return on_error_resume(lambda error: last, errors)(source)
-
-    return operator
+    if not chat:
+        return on_error_resume(lambda error: reactivex.of(value), errors)
+    if not isinstance(value, str):
+        raise ConfigurationError("on_error_return() of a chat stream takes a text, which one more step says")
+    return on_error_resume(lambda error: reactivex.from_iterable(_says(value)), errors, chat=True)
 
 
 def _says(text: str) -> tuple[ChatEvent, ...]:
     return (
         StepStart(),
         TextDelta(text),
-        StepEnd(finish_reason="stop", origin=NO_ORIGIN),
+        StepEnd(finish_reason="stop"),
         ResponseEnd(),
     )
 
@@ -122,11 +122,11 @@ class _Mapping:
 
 
 def on_error_map(
-    change: Callable[[Exception], Exception], errors: ErrorFilter | None = None
+    change: Callable[[Exception], Exception], errors: ErrorFilter | None = None, *, chat: bool = False
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Puts the error that *change* gives in the place of the error. On a chat stream ERROR carries it too, wrapped
     in a SemfluxError if it is none."""
-    return recover(lambda _: _Mapping(change, errors))
+    return recover(lambda _: _Mapping(change, errors), chat=chat)
 
 
 class _CompleteLink(Link[Any, Any]):
@@ -154,4 +154,4 @@ def on_error_complete(
     return lift(lambda below, run: _CompleteLink(below, run, errors))
 
 
-__all__ = ("fallback_to", "inner", "on_error_complete", "on_error_map", "on_error_resume", "on_error_return")
+__all__ = ("fallback_to", "on_error_complete", "on_error_map", "on_error_resume", "on_error_return")

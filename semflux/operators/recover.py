@@ -27,8 +27,8 @@ from semflux.events import (
     AnyChatEvent,
     Error,
     ResponseStart,
-    StepStart,
     Status,
+    StepStart,
     freeze_event,
     thaw_event,
 )
@@ -50,6 +50,8 @@ class Attempt:
     """Its text."""
     wait: float = 0.0
     """Seconds to wait first."""
+    foreign: bool = False
+    """True if it cannot go on in a given `Run`: its events are copied."""
     begun: Callable[[], object] | None = None
     """Called after the wait, before the attempt."""
 
@@ -68,7 +70,7 @@ class Recovery(Protocol):
 
 
 def is_chat_source(source: object) -> bool:
-    """True for a cold chat stream of ours, with operators of ours on it: it can go on in a given Run."""
+    """True for a cold source of chat events, with operators of ours on it: it can go on in a given Run."""
     while isinstance(source, Lifted):
         source = source.source
     return isinstance(source, Direct) and getattr(source, "is_chat", False)
@@ -180,13 +182,12 @@ class RecoverLink(Link[Any, Any]):
             self.give_up(error)
             return
         self.run.renew(keep_state=self._chat)
-        source = attempt.source
-        if self._chat and not is_chat_source(source):
+        if self._chat and attempt.foreign:
             copied = CopyLink(PipelineLink(self, self.run, None), self.run)
             self.connect(copied)
-            copied.connect(subscribe_to(source, copied, Run()))
+            copied.connect(subscribe_to(attempt.source, copied, Run()))
         else:
-            self.connect(subscribe_to(source, self, self.run))
+            self.connect(subscribe_to(attempt.source, self, self.run))
 
     def dispose(self) -> None:
         super().dispose()
@@ -299,12 +300,12 @@ class CopyLink(Link[AnyChatEvent, Any]):
 
 
 def recover(
-    make: Callable[[abc.ObservableBase[Any]], Recovery],
+    make: Callable[[abc.ObservableBase[Any]], Recovery], *, chat: bool
 ) -> Callable[[abc.ObservableBase[Any]], Observable[Any]]:
-    """The operator of a recovery; *make* gives one for each subscription, for the source it is put on."""
+    """The operator of a recovery; *make* gives one for each subscription, for the source it is put on.
+    *chat*: the items are the events of a chat stream, which stays one."""
 
     def operator(source: abc.ObservableBase[Any]) -> Observable[Any]:
-        chat = is_chat_source(source)
         return Lifted(source, lambda below, run: RecoverLink(below, run, make(source), chat=chat))
 
     return operator

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
-from semflux.operators.recover import Attempt, recover
+from semflux.operators.recover import Attempt, is_chat_source, recover
 from semflux.retry import Retry, RetrySignal
 
 T = TypeVar("T")
@@ -39,34 +39,38 @@ class _Retrying:
             status="restart" if content else "retry",
             text=f"attempt {self._total + 1} after {type(error).__name__}",
             wait=wait,
+            foreign=not is_chat_source(self._source),
             begun=lambda: policy.run_after(signal),
         )
 
 
 def retry_when(
-    policy: Retry, *, random: Callable[[], float] = _random.random
+    policy: Retry, *, random: Callable[[], float] = _random.random, chat: bool = False
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Subscribes to the source again when it fails, as *policy* says: see `semflux.Retry`.
 
     On a chat stream only before the first content event, unless the policy restarts; on another source
-    only before the first item. *random* gives the jitter, from 0 up to 1.
+    only before the first item. *random* gives the jitter, from 0 up to 1. *chat*: the items are chat events,
+    and stay one stream; as a method of `ChatStream` it knows.
 
     ```
     X(429)                            retry_when(Retry.backoff(3, 0.5))
     RESP+ STATUS(retry) -0.6s- STEP+ TEXT~a ... RESP-|
     ```
     """
-    return recover(lambda source: _Retrying(source, policy, random))
+    return recover(lambda source: _Retrying(source, policy, random), chat=chat)
 
 
-def retry(retries: int | None = None) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
+def retry(
+    retries: int | None = None, *, chat: bool = False
+) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Subscribes to the source again, at once, when it fails: at most *retries* times, so at most
     *retries* + 1 attempts; None: for ever. The last failure is the error, as it is.
 
     (RxPY's operator of this name counts attempts.)
     """
     policy = Retry.indefinitely() if retries is None else Retry.max(retries)
-    return retry_when(policy.on_retry_exhausted_throw(lambda _, signal: signal.failure))
+    return retry_when(policy.on_retry_exhausted_throw(lambda _, signal: signal.failure), chat=chat)
 
 
 __all__ = ("retry", "retry_when")

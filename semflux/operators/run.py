@@ -18,6 +18,7 @@ from reactivex.scheduler import CurrentThreadScheduler, TimeoutScheduler
 from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler
 from reactivex.scheduler.periodicscheduler import PeriodicScheduler
 
+from semflux.clock import Clock
 from semflux.errors import SemfluxError
 from semflux.state import RunState
 
@@ -61,7 +62,20 @@ class Driver(Protocol):
 class Run:
     """One subscription: its demand, its shared state, and its ways to fail or abort the stream."""
 
-    __slots__ = ("alone", "demand", "driver", "head", "pull", "scheduler", "state", "wake")
+    __slots__ = (
+        "__weakref__",
+        "alone",
+        "clock",
+        "demand",
+        "driver",
+        "head",
+        "is_waiting",
+        "pull",
+        "scheduler",
+        "state",
+        "timed",
+        "wake",
+    )
 
     def __init__(
         self,
@@ -81,6 +95,12 @@ class Run:
         """The first stage, where failures enter when there is no driver."""
         self.alone = True
         """False if something else than the driver may push, or end the stream: an operator of RxPY."""
+        self.clock: Clock | None = None
+        """The time that its source goes by; None for that of the running loop."""
+        self.is_waiting = not pull
+        """True while the subscriber wants more: always, for one that is pushed to."""
+        self.timed: Callable[[], object] | None = None
+        """Called when a subscriber that pulls wants more, for an operator that counts the time until it comes."""
         self.wake: Callable[[], None] | None = None
         """Called when a driver has come, for a subscriber that waits for one."""
         self.state = state or RunState()
@@ -91,6 +111,14 @@ class Run:
         self.driver = driver
         if self.wake is not None:
             self.wake()
+
+    def renew(self, *, keep_state: bool) -> None:
+        """Make it ready for another source after one that is over. *keep_state*: the stream goes on, with its ids,
+        its order, its steps and its usage; else another one begins."""
+        self.driver = None
+        self.head = None
+        if not keep_state:
+            self.state = RunState()
 
     def fail(self, error: SemfluxError) -> bool:
         """Fail the stream at its first stage; False if it has none and the caller must do it itself."""

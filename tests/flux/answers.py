@@ -108,7 +108,23 @@ class Chunks:
                 observer.on_completed()
             return Disposable(close)
 
-        return reactivex.create(subscribe)  # type: ignore[arg-type]  # as RxPY calls it
+        return reactivex.create(subscribe)
+
+
+class Reads:
+    """A source that may or may not wait, and how far it was read."""
+
+    def __init__(self, chunks: list[bytes], *, waits: bool = True) -> None:
+        self.chunks = chunks
+        self.waits = waits
+        self.asked = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            self.asked += 1
+            if self.waits:
+                await asyncio.sleep(0)
+            yield chunk
 
 
 ASYNC_FORMS: dict[str, Callable[[Chunks], Any]] = {"agen": Chunks.agen, "observable": Chunks.observable}

@@ -96,13 +96,9 @@ def test_ctrl_c_cancels_the_stream() -> None:
     """KeyboardInterrupt goes on in the caller."""
     probe = Probe(ends=False)
 
-    def interrupt() -> None:
-        time.sleep(0.02)
-        signal.pthread_kill(main, signal.SIGINT)
-
     main = threading.main_thread().ident
     assert main is not None
-    thread = threading.Thread(target=interrupt)
+    thread = threading.Timer(0.02, signal.pthread_kill, (main, signal.SIGINT))
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         Flux(probe.source).block()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import traceback
 from types import FrameType
@@ -25,10 +26,10 @@ def test_ten_thousand_items_through_a_synchronous_chain() -> None:
         .take(MANY)
     )
     assert list(range(MANY)) == watch(chain).items
-    plain = plain.from_iterable(range(MANY)).pipe(
+    source = plain.from_iterable(range(MANY)).pipe(
         map_(lambda x: x), filter_(lambda _: True), take(MANY), collect_list()
     )
-    assert [list(range(MANY))] == watch(plain).items
+    assert [list(range(MANY))] == watch(source).items
 
 
 def test_ten_thousand_events_of_one_answer() -> None:
@@ -90,7 +91,6 @@ def test_the_traceback_of_a_raising_subscriber_is_two_frames() -> None:
 
 def test_the_traceback_of_a_failing_operator_is_short_when_pulled() -> None:
     """From the consumer to the user's function."""
-    import asyncio
 
     def fail(_: Any) -> None:
         raise ValueError("mine")

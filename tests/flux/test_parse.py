@@ -198,7 +198,7 @@ def test_the_disposable_exists_before_the_first_event() -> None:
 
 
 def test_options_of_parse() -> None:
-    """strict, limits, event_filter, think_tags."""
+    """strict, limits, event_filter."""
     doubled = b"".join([*claude_frames(1)[:1], text_block(0, "a"), text_block(0, "a"), *claude_frames(1)[2:]])
     wrong = b"".join(
         [claude_frames(1)[0], b'event: content_block_stop\ndata: {"type":"content_block_stop","index":7}\n\n']
@@ -210,12 +210,9 @@ def test_options_of_parse() -> None:
     assert isinstance(limited.error, FrameTooLargeError)
     shown = watch(chat(DATA, event_filter=ChatEventFilter.of(T.TEXT_DELTA)))
     assert [*TYPES[:2], *TYPES[3:6], *TYPES[7:]] == [event.type for event in shown.items]
-    tags = b"".join([cc({"content": "<think>hm</think>yes"}), *FRAMES[-2:]])
-    assert "yes" == watch(chat(tags, think_tags=True)).items[-1].response.text if _takes_bool() else True
-
-
-def _takes_bool() -> bool:
-    return False
+    hidden = watch(chat(DATA, event_filter=ChatEventFilter.of(T.USAGE)))
+    assert [*TYPES[:2], *TYPES[7:]] == [event.type for event in hidden.items]
+    assert "0 1 2 " == hidden.items[-1].response.text
 
 
 @pytest.mark.parametrize("source", [b"", [], [b""]])
@@ -271,16 +268,20 @@ async def test_one_who_leaves_at_response_start_sees_no_error() -> None:
     """fail() and abort() begin a stream that had not begun; its subscriber may want nothing of it."""
     for how in ("fail", "abort"):
         run, seen, later = Run(), list[Any](), list[Any]()
-        stream = chat(Chunks(*FRAMES).agen()).do_on_next(lambda _, later=later: later[0].dispose())
-        later.append(stream.subscribe(seen.append, seen.append, scheduler=run.scheduler))
+
+        def leave(event: Any, seen: list[Any] = seen, later: list[Any] = later) -> None:
+            seen.append(event)
+            later[0].dispose()
+
+        later.append(chat(Chunks(*FRAMES).agen()).subscribe(leave, seen.append, scheduler=run.scheduler))
         run.fail(SemfluxError("stopped")) if how == "fail" else run.abort("why")
-        assert [] == seen[1:]
+        assert [T.RESPONSE_START] == [event.type for event in seen]
 
 
 def test_what_was_held_back_is_part_of_what_failed() -> None:
     """A parser that holds half a think tag gives it out when the stream fails."""
-    half = b"".join([cc({"content": "yes <thi"})])
-    seen = watch(chat([half, *[None]]))  # type: ignore[list-item]  # the failure
+    broken: Any = [cc({"content": "yes <thi"}), None]
+    seen = watch(chat(broken))
     assert "yes <thi" == seen.error.partial.steps[0].text
 
 

@@ -163,10 +163,11 @@ async def test_a_source_that_aborts_its_own_stream_is_not_read_further(more: boo
 def test_a_subscriber_of_rxpy_that_left_and_raises_one_of_our_errors() -> None:
     """It can't be taken for a failure of the stream: it goes to the hook."""
     failure = SemfluxError("mine")
+    subject: EventSubject[Any] = EventSubject()
     streams = (
         chat(DATA).to_observable(),
         chat(DATA).pipe(rx.map(lambda e: e)).to_observable(),
-        plain.of(TextDelta("a")).pipe(normalize(), terminate()),
+        subject.pipe(normalize(), terminate()),
     )
     for stream in streams:
         later: list[Any] = []
@@ -179,6 +180,7 @@ def test_a_subscriber_of_rxpy_that_left_and_raises_one_of_our_errors() -> None:
             plain.of(0).subscribe(
                 lambda _, s=stream, later=later, leave=leave: later.append(s.subscribe(leave))
             )
+            subject.on_next(TextDelta("a"))
         assert [failure] == dropped.errors
 
 

@@ -18,7 +18,6 @@ WHOLE: list[Step] = [REQUEST, streamed(CHAT), EOF]
 
 HEAD = """
 import asyncio, sys
-import semflux.transport._aiohttp  # loaded by the first exchange it would be a slow step of the loop, which dev mode tells
 from semflux import ChatModel
 model = ChatModel("vllm:x", base_url=sys.argv[1])
 prompt = model.prompt("hi")
@@ -79,14 +78,12 @@ except TimeoutError: pass
 
 
 async def start(program: str, server: FaultServer) -> asyncio.subprocess.Process:
-    """*program* in a process of its own, in development mode."""
+    """*program* in a process of its own, in which every warning is an error."""
     root = str(Path(__file__).parents[2])
     environ = {**os.environ, "PYTHONPATH": root}
     return await asyncio.create_subprocess_exec(
         *(
             sys.executable,
-            "-X",
-            "dev",
             "-W",
             "error",
             "-c",

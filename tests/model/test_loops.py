@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from semflux import ChatModel
-from semflux.errors import BadRequestError, ConnectionLostError, SemfluxError, TruncatedStreamError
+from semflux import ChatModel, Timeouts
+from semflux.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    PoolTimeoutError,
+    SemfluxError,
+    TruncatedStreamError,
+)
 from semflux.transport.aiohttp import AiohttpTransport
 from tests.faultserver import EOF, REQUEST, RESET, FaultServer, Seen, Step, answer, chunk, head
 from tests.frames import DONE, cc
@@ -263,5 +269,22 @@ async def test_a_pool_of_one_makes_the_second_stream_wait() -> None:
         model = model_at(server, transport=transport)
         responses = await asyncio.gather(_call(model.prompt("a").call()), _call(model.prompt("b").call()))
         assert [response.text for response in responses] == ["Hello", "Hello"]
+        assert len(server.seen) == 1
+        await transport.aclose()
+
+
+async def test_a_pool_that_stays_full_fails_the_stream_that_waits() -> None:
+    """C5. The message names the limit; the stream that holds the connection goes on."""
+    async with FaultServer([REQUEST, head("200 OK", SSE), HELLO, EOF]) as server:
+        transport = AiohttpTransport(limit=1)
+        model = model_at(server, transport=transport, timeouts=Timeouts(pool=0.02))
+        async with aiter(model.prompt("a").stream()) as events:
+            while (await anext(events)).type != "TEXT_DELTA":
+                pass
+            with pytest.raises(PoolTimeoutError, match="pool="):
+                await model.prompt("b").call()
+            assert (await anext(events)).text == "lo"
+            assert transport.acquired == 1
+        assert transport.acquired == 0
         assert len(server.seen) == 1
         await transport.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -107,11 +108,13 @@ def test_do_finally_comes_after_the_signal_and_from_the_bottom_up() -> None:
     """At an end or an error: below first, as it was told first."""
     for source, told in ((plain.of(1), "end"), (plain.throw(FAILURE), "error")):
         log: list[str] = []
-        source.pipe(
-            do_finally(lambda _, log=log: log.append("upper")),
-            do_finally(lambda _, log=log: log.append("lower")),
-        ).subscribe(None, lambda _, log=log: log.append("error"), lambda log=log: log.append("end"))
+        upper, lower, failed, ended = [write(log, word) for word in ("upper", "lower", "error", "end")]
+        source.pipe(do_finally(upper), do_finally(lower)).subscribe(None, failed, ended)
         assert [told, "lower", "upper"] == log
+
+
+def write(log: list[str], word: str) -> Callable[..., None]:
+    return lambda *_: log.append(word)
 
 
 def test_do_finally_comes_after_the_source_was_cancelled() -> None:
@@ -179,7 +182,8 @@ def test_late_signals_call_nobody() -> None:
         source._make = making
         return source
 
-    subject.pipe(
+    chain: Any = subject
+    chain.pipe(
         do_on_next(log.append),
         keep,
         do_on_error(log.append),

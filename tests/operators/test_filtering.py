@@ -52,15 +52,27 @@ EVENTS = (
 FAILURE = ValueError("mine")
 
 
+def tenfold(value: int) -> int:
+    return value * 10
+
+
+def is_odd(value: int) -> int:
+    return value % 2
+
+
+def below_3(value: int) -> bool:
+    return value < 3
+
+
 def test_map_gives_the_function_of_each_item() -> None:
     """None is a value as any other."""
-    assert [item(10), item(20), END] == signals(plain.of(1, 2).pipe(map_(lambda x: x * 10)))
+    assert [item(10), item(20), END] == signals(plain.of(1, 2).pipe(map_(tenfold)))
     assert [item(None), END] == signals(plain.of(1).pipe(map_(lambda _: None)))
 
 
 def test_filter_keeps_what_the_predicate_holds_for() -> None:
     """Anything true will do."""
-    assert [item(1), item(3), END] == signals(plain.of(1, 2, 3).pipe(filter_(lambda x: x % 2)))
+    assert [item(1), item(3), END] == signals(plain.of(1, 2, 3).pipe(filter_(is_odd)))
 
 
 FUNCTIONS: list[Callable[[Callable[[Any], Any]], Any]] = [map_, filter_, take_while]
@@ -186,7 +198,7 @@ def test_take_may_be_cancelled_at_its_last_item() -> None:
 def test_take_while_ends_before_the_first_that_fails() -> None:
     """The source is cancelled; later items do not matter."""
     probe = Probe(1, 2, 3, 1)
-    assert [item(1), item(2), END] == signals(probe.source.pipe(take_while(lambda x: x < 3)))
+    assert [item(1), item(2), END] == signals(probe.source.pipe(take_while(below_3)))
     assert ([1, 2, 3], 1) == (probe.emitted, probe.disposed)
 
 
@@ -246,7 +258,7 @@ ALL: list[tuple[Any, int]] = [
 def test_nothing_comes_through_after_a_cancel(operator: Any, shown: int) -> None:
     """Whatever a source does that minds no cancel: no item, no error, no end."""
     kept: list[Any] = []
-    deaf: reactivex.Observable[Any] = plain.create(lambda observer, _: kept.append(observer))  # type: ignore[arg-type,func-returns-value]
+    deaf = plain.create(lambda observer, _: kept.append(observer))
     told: list[Any] = []
     subscription = deaf.pipe(Undetached(operator)).subscribe(
         told.append, told.append, lambda: told.append("end")
@@ -286,7 +298,7 @@ def test_they_work_between_operators_of_rxpy() -> None:
     """In one `pipe` with map, start_with, distinct, share."""
     source = plain.of(1, 1, 2, 3, 4).pipe(
         rx.distinct(),
-        map_(lambda x: x * 10),
+        map_(tenfold),
         rx.start_with(0),
         filter_(lambda x: x != 20),
         rx.share(),

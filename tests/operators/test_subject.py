@@ -248,12 +248,14 @@ def test_who_leaves_during_an_emission_sees_no_more_of_it() -> None:
     assert [] == seen.signals
 
 
+def tenfold(value: int) -> int:
+    return value * 10
+
+
 def test_it_works_with_operators_of_rxpy_and_of_ours() -> None:
     """`pipe(...)` as on any Subject."""
     subject: EventSubject[int] = EventSubject()
-    seen = watch(
-        subject.pipe(rx.map(lambda x: x + 1), map_(lambda x: x * 10), rx.filter(lambda x: x != 30), take(2))
-    )
+    seen = watch(subject.pipe(rx.map(lambda x: x + 1), map_(tenfold), rx.filter(lambda x: x != 30), take(2)))
     for each in (1, 2, 3, 4):
         subject.on_next(each)
 

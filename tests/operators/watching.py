@@ -75,7 +75,7 @@ class Probe:
             scheduler.schedule(emit)
             return Disposable(dispose)
 
-        return reactivex.create(subscribe)  # type: ignore[arg-type]  # RxPY types the scheduler as there
+        return reactivex.create(subscribe)
 
 
 class Watcher(abc.ObserverBase[Any]):
