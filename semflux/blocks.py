@@ -29,6 +29,15 @@ REPLACEMENT = "\ufffd"
 """What takes the place of half a surrogate pair."""
 
 
+def is_whole(text: str) -> bool:
+    """True if *text* holds no half of a surrogate pair, so that it can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def hold_surrogate(held: str, text: str) -> tuple[str, str]:
     """What can be shown of *held* + *text*, and the high surrogate at its end that must wait.
 
@@ -203,4 +212,5 @@ __all__ = (
     "Block",
     "Blocks",
     "hold_surrogate",
+    "is_whole",
 )

@@ -151,7 +151,11 @@ def test_a_late_import_is_optional_and_says_why(name: str) -> None:
         if not found.late:
             continue
         where = f"{path.name}:{found.line} imports {found.module}"
-        if not (found.module == "importlib.metadata" or found.module.split(".")[0] in OPTIONAL or imports_aiohttp(found.module)):
+        if not (
+            found.module == "importlib.metadata"
+            or found.module.split(".")[0] in OPTIONAL
+            or imports_aiohttp(found.module)
+        ):
             wrong.append(f"{where} late")
         elif "#" not in lines[found.line - 1] and not lines[found.line - 2].lstrip().startswith("#"):
             wrong.append(f"{where} late without a reason")

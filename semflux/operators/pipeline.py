@@ -12,6 +12,7 @@ from typing import Any
 from reactivex import Observable, abc
 
 from semflux.aggregate import Aggregator
+from semflux.blocks import is_whole
 from semflux.errors import SemfluxError
 from semflux.events import Abort, AnyChatEvent, ChatEvent, Error, ResponseEnd, TextDelta, ThinkingDelta
 from semflux.filters import delivers, shown_classes
@@ -81,7 +82,7 @@ class PipelineLink(Link[Any, AnyChatEvent]):
                 and (
                     value.index == self._lane_index
                     and value.item_id == self._lane_item
-                    and value.text.isascii()
+                    and (value.text.isascii() or is_whole(value.text))
                     and not value.attributes
                 )
             ):

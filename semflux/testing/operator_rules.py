@@ -249,7 +249,9 @@ def passes_errors_on(case: OperatorCase) -> None:
             continue
         source.tell(Signal(SignalKind.ERROR, failure))
         must(watcher.ends and watcher.ends[0].kind is SignalKind.ERROR, f"there came {_told(watcher.ends)}")
-        must(case.maps_errors or watcher.ends[0].value is failure, f"another error came: {_told(watcher.ends)}")
+        must(
+            case.maps_errors or watcher.ends[0].value is failure, f"another error came: {_told(watcher.ends)}"
+        )
 
 
 def _running(case: OperatorCase) -> tuple[Source, Watcher] | None:
@@ -327,7 +329,9 @@ def cancels_its_source_before_it_ends(case: OperatorCase) -> None:
     def look(signal: Signal) -> None:
         if signal.is_terminal:
             at_end.extend([feed.ended or feed.disposed == 1 for feed in source.feeds])
-            must(case.ends_early or all(feed.ended for feed in source.feeds), "it ends before its source does")
+            must(
+                case.ends_early or all(feed.ended for feed in source.feeds), "it ends before its source does"
+            )
 
     watch(case, source, look)
     must(all(at_end), "its source was still running when the end was told")
