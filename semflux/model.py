@@ -18,7 +18,7 @@ from semflux.dialects.anthropic_request import build_anthropic
 from semflux.dialects.base import ParserOptions
 from semflux.dialects.openai_chat_request import build_openai_chat
 from semflux.dialects.vendors import Vendor, auth_headers, resolve
-from semflux.errors import ConfigurationError
+from semflux.errors import ConfigurationError, SemfluxError
 from semflux.events import ChatEvent
 from semflux.filters import ChatEventFilter
 from semflux.flux.chat import ChatStream
@@ -30,6 +30,7 @@ from semflux.model_pump import Call, ModelPump
 from semflux.operators.run import Run
 from semflux.request import ChatRequest, Options, ToolSpec
 from semflux.response import ChatResponse
+from semflux.retry import Retry, RetryBudget, RetrySignal
 from semflux.secret import Secret
 from semflux.state import RepairLedger
 from semflux.transport.aiohttp import AiohttpTransport
@@ -67,6 +68,10 @@ def _first_of(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
     return next((value for name in names if (value := variables.get(name))), None)
 
 
+def _as_it_is(policy: Retry, signal: RetrySignal) -> BaseException:
+    return signal.failure
+
+
 class ChatModel:
     """A model at a provider. Making one opens nothing; it may be used by many tasks and loops at once.
 
@@ -83,6 +88,7 @@ class ChatModel:
         dialect: str | None = None,
         vendor: Vendor | None = None,
         options: Options | None = None,
+        max_retries: int = 2,
         plain_http: bool = False,
         timeouts: Timeouts | None = None,
         transport: Transport | None = None,
@@ -100,6 +106,9 @@ class ChatModel:
         *vendor*: a `Vendor` of your own in place of the one that *model* names; then *model* may also be
         "ITS-NAME:NAME".
         *options*: for every prompt, unless it says otherwise. *timeouts*: the limits in seconds.
+        *max_retries*: how often a request is sent again that failed before its first content event in a way that
+        may pass (no connection, 408, 409, 429 but no used-up quota, 5xx, an empty or truncated answer), after
+        half a second, doubled each time, or what the provider asks for up to a minute. STATUS(retry) tells each.
         *transport*: instead of the network, shared or for tests. *limits*: bounds on what is read.
         *strict*: fail at the first departure of the provider from its own format.
         *pricer*: gives `usage.cost`. *clock*: gives the time, for tests.
@@ -143,6 +152,14 @@ class ChatModel:
         self._strict = strict
         self._pricer = pricer
         self._clock = clock
+        self._max_retries = max_retries
+        self._budget = RetryBudget()
+        self._policy = (
+            Retry.backoff(max_retries, 0.5)
+            .max_backoff(8.0)
+            .filter(self._may_retry)
+            .on_retry_exhausted_throw(_as_it_is)
+        )
 
     @classmethod
     def from_env(cls, model: str, *, environ: Mapping[str, str] | None = None, **settings: Any) -> Self:
@@ -234,9 +251,12 @@ class ChatModel:
             timeouts=self._timeouts,
             options=ParserOptions(think_tags=request.options.think_tags, provider=self._vendor.name),
             clock=self._clock,
+            resend=self._max_retries > 0,
         )
 
         def prepare(run: Run) -> None:
+            self._budget.request()
+            run.clock = self._clock
             run.state.configure(
                 ledger=RepairLedger(strict=self._strict),
                 limits=self._limits,
@@ -244,7 +264,11 @@ class ChatModel:
                 time=None if self._clock is None else self._clock.time,
             )
 
-        return ChatStream(ChatSource(lambda run: ModelPump(run, call), event_filter, prepare))
+        stream = ChatStream(ChatSource(lambda run: ModelPump(run, call), event_filter, prepare))
+        return stream.retry_when(self._policy) if self._max_retries else stream
+
+    def _may_retry(self, error: BaseException) -> bool:
+        return isinstance(error, SemfluxError) and error.retryable and self._budget.take()
 
     def _build(self, request: ChatRequest, base_url: str, api_key: Secret | None) -> HttpRequest:
         try:

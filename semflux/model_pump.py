@@ -18,6 +18,7 @@ from semflux.errors import (
     TransportError,
     UnexpectedContentTypeError,
 )
+from semflux.events import Status
 from semflux.flux.pump import Pump
 from semflux.http import HttpRequest, Timeouts
 from semflux.http_errors import error_for_status, request_id_of
@@ -72,6 +73,8 @@ class Call:
     """Seconds that the provider has, after its finish signal, to send usage and its end marker."""
     drain_seconds: float = 0.02
     """Seconds that the answer has, after its end marker, to end, so that its connection is used again."""
+    resend: bool = False
+    """Send the request again, once and at once, when its connection closes before an answer."""
     error_body_seconds: float = 5.0
     """Seconds that the body of a refusal has to come: what is there by then is what the error tells."""
 
@@ -192,10 +195,31 @@ class ModelPump(Pump):
                 phase="headers",
                 retryable=False,
             )
+        if self._is_stale(opening):
+            # A kept connection that the server has closed meanwhile (faults: C6): sent again at once, and told.
+            self._call_again()
+            return
         exchange = opening.result()
         self._request_id = request_id_of(exchange.headers, self._secrets)
         await self._accept(exchange)
         watchdog.pause()
+
+    def _is_stale(self, opening: asyncio.Task[Exchange]) -> bool:
+        error = opening.exception()
+        return (
+            self._call.resend
+            and self.state.attempt == 1
+            and isinstance(error, ConnectionLostError)
+            and error.phase == "headers"
+            and error.kind in ("disconnected", "reset")
+        )
+
+    def _call_again(self) -> None:
+        self.state.attempt += 1
+        if self._watchdog is not None:
+            self._watchdog.close()
+        text = "sent again: the connection was closed before an answer came"
+        self.subject.on_next(Status.draft_class("retry", text, self.state.origin))
 
     async def _send(self, watchdog: Watchdog) -> Exchange:
         request = await self._call.request()
@@ -221,7 +245,7 @@ class ModelPump(Pump):
                 exchange.headers,
                 body,
                 provider=call.provider,
-                attempts=1,
+                attempts=self.state.attempt,
                 secrets=self._secrets,
                 now=None if self._clock is None else self._clock.time(),
             )
@@ -251,7 +275,7 @@ class ModelPump(Pump):
             f"base_url? It begins: {head}",
             provider=self._call.provider,
             status=exchange.status,
-            attempts=1,
+            attempts=self.state.attempt,
         )
 
     async def _head_of(self, exchange: Exchange, size: int) -> bytes:
@@ -291,7 +315,7 @@ class ModelPump(Pump):
         if error.request_id is None:
             error.request_id = self._request_id
         if error.attempts == 0 and self._sent and not isinstance(error, ConfigurationError):
-            error.attempts = 1
+            error.attempts = self.state.attempt
         if isinstance(error, ProviderError) and self._secrets:
             # Told inside the stream, where the parser does not know the key that it may echo.
             error.args = tuple([mask_secrets(str(arg), self._secrets) for arg in error.args])

@@ -212,10 +212,34 @@ class Retry:
         return [callback(signal) for callback in self._after]
 
 
+class RetryBudget:
+    """Keeps retries from becoming a storm: a tenth of the requests may be sent again, and ten to begin with."""
+
+    __slots__ = ("_tokens",)
+
+    def __init__(self) -> None:
+        self._tokens = _RESERVE
+
+    def request(self) -> None:
+        """A request is sent."""
+        self._tokens = min(_RESERVE, self._tokens + 1)
+
+    def take(self) -> bool:
+        """True if one may be sent again; it is counted."""
+        if self._tokens < _PRICE:
+            return False
+        self._tokens -= _PRICE
+        return True
+
+
+_PRICE = 10  # requests that pay for one retry
+_RESERVE = 10 * _PRICE
+
+
 def _count(retries: int) -> int:
     if retries < 0:
         raise ConfigurationError(f"a number of retries must not be negative: {retries}")
     return retries
 
 
-__all__ = ("ErrorFilter", "Retry", "RetrySignal", "matches")
+__all__ = ("ErrorFilter", "Retry", "RetryBudget", "RetrySignal", "matches")

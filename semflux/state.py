@@ -95,6 +95,7 @@ class RunState:
     """The shared state of one stream."""
 
     __slots__ = (
+        "attempt",
         "boundaries",
         "fold",
         "ledger",
@@ -126,6 +127,8 @@ class RunState:
         """True once RESPONSE_START was made."""
         self.tool_ids: set[str] = set()
         """Ids of calls that subscribers have seen."""
+        self.attempt = 1
+        """Which attempt at the current call of the model this is, from 1."""
         self.step = -1
         """The number of the latest step; -1 before the first."""
         self.ledger = RepairLedger(strict=strict)

@@ -184,14 +184,14 @@ class Pump(abc.DisposableBase):
 
     # Pushing. Straight into the Subject: a traceback from here to the subscriber stays short.
 
-    def _begin_step(self, decoder_of: Any, model: str | None = None, attempt: int = 1) -> Decoder:
+    def _begin_step(self, decoder_of: Any, model: str | None = None) -> Decoder:
         """STEP_START, and the decoder of the step: *decoder_of* makes it, once the step is counted."""
         state = self.state
         state.step += 1
         decoder: Decoder = decoder_of(state)
         self._decoder = decoder
         if not self.over:
-            self.subject.on_next(StepStart.draft_class(model, attempt, state.origin))
+            self.subject.on_next(StepStart.draft_class(model, state.attempt, state.origin))
         return decoder
 
     def _receive(self, data: bytes) -> None:

@@ -182,6 +182,9 @@ class RecoverLink(Link[Any, Any]):
             self.give_up(error)
             return
         self.run.renew(keep_state=self._chat)
+        if self._chat:
+            state = self.run.state
+            state.attempt = 1 if attempt.status == "fallback" else state.attempt + 1
         if self._chat and attempt.foreign:
             copied = CopyLink(PipelineLink(self, self.run, None), self.run)
             self.connect(copied)

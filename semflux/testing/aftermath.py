@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,7 +75,7 @@ class Aftermath:
 
 
 @contextmanager
-def watching() -> Iterator[Aftermath]:
+def watching() -> Generator[Aftermath]:
     """Collect what is dropped meanwhile, in place of the receivers that `Hooks` has, which get their place back."""
     aftermath = Aftermath()
     before = {name: vars(Hooks)[name].__func__ for name in ("_on_error", "_on_next")}

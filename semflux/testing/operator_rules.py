@@ -1,7 +1,7 @@
 """The contract of operators, rule by rule. `check_operator` runs them all.
 
-Rule names are what its report says. A rule raises `Broken` with what is wrong, or any other
-exception, which is as wrong.
+A rule's name is what the report says. It raises `Broken` with what is wrong, or any other exception,
+which is as wrong.
 """
 
 from __future__ import annotations
@@ -12,194 +12,19 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import attrs
 from reactivex import abc
-from reactivex.scheduler import CurrentThreadScheduler
 
 from semflux.events import ChatEvent
-from semflux.flux import ChatStream, Flux, Mono
+from semflux.flux import Flux
 from semflux.operators.lift import Direct
-from semflux.operators.run import Run, run_of
+from semflux.operators.run import Run
 from semflux.operators.subject import EventSubject
 from semflux.testing.aftermath import watching
+from semflux.testing.operator_case import COMPLETE, OperatorCase, Source, Watcher, made_of, must, watch
 from semflux.testing.signals import Signal, SignalKind, next_signal
-from semflux.testing.subscriptions import Recorder
 
 MANY = 10_000
 """Items of the synchronous source that must not end in a RecursionError."""
-
-_COMPLETE = Signal(SignalKind.COMPLETE)
-
-
-class Broken(Exception):  # noqa: N818  # not an error of anybody's: how a rule says no
-    """A rule is broken; the text says how."""
-
-
-@attrs.frozen(kw_only=True)
-class OperatorCase:
-    """An operator, and in what it may differ."""
-
-    make: Callable[[Any], Any]
-    """From a source to the stream with the operator on it."""
-    items: Callable[[], Iterable[Any]]
-    """Fresh items that it can take."""
-    failure: Callable[[], Exception]
-    """A fresh error for its source to fail with."""
-    ends_early: bool = False
-    """It may end before its source does, with an error too."""
-    holds_items: bool = False
-    """It may keep items, and give them later, or something else at the end."""
-    recovers: bool = False
-    """It may go on after an error of its source."""
-    maps_errors: bool = False
-    """It may give another error than its source's."""
-    takes_none: bool = True
-    """None is an item like any other."""
-    own_run: bool = False
-    """It subscribes with a Run of its own."""
-
-
-class Feed(abc.DisposableBase):
-    """One subscription to a source of these rules."""
-
-    def __init__(self, observer: abc.ObserverBase[Any], run: Run) -> None:
-        self.observer: abc.ObserverBase[Any] | None = observer
-        self.run = run
-        self.disposed = 0
-        """How often it was disposed of before its end."""
-        self.ended = False
-        """True once it has told an end."""
-
-    def tell(self, signal: Signal, *, stubborn: bool = False) -> None:
-        """Tell the observer; *stubborn*: even after an end, or after a dispose."""
-        observer = self.observer
-        if observer is None or (not stubborn and (self.disposed or self.ended)):
-            return
-        if signal.kind is SignalKind.NEXT:
-            observer.on_next(signal.value)
-            return
-        self.ended = True
-        if signal.kind is SignalKind.ERROR:
-            observer.on_error(signal.value)
-        else:
-            observer.on_completed()
-
-    def dispose(self) -> None:
-        if not self.ended:
-            self.disposed += 1
-
-
-class Source(Direct[Any]):
-    """A source without a wrapper: cold over *items* and *end*, or in the rule's hand where *items* is None."""
-
-    def __init__(
-        self,
-        items: Callable[[], Iterable[Any]] | None = None,
-        end: Signal | None = _COMPLETE,
-        *,
-        stubborn: bool = False,
-    ) -> None:
-        super().__init__()
-        self._items = items
-        self._end = end
-        self._stubborn = stubborn
-        self.feeds: list[Feed] = []
-        """Its subscriptions."""
-
-    def _subscribe_core(
-        self, observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
-    ) -> abc.DisposableBase:
-        feed = Feed(observer, run_of(scheduler))
-        self.feeds.append(feed)
-        if self._items is not None:
-            items = self._items()
-
-            def emit(*_: Any) -> None:
-                for item in items:
-                    if feed.disposed and not self._stubborn:
-                        return
-                    feed.tell(next_signal(item), stubborn=self._stubborn)
-                if self._end is not None:
-                    feed.tell(self._end, stubborn=self._stubborn)
-
-            CurrentThreadScheduler.singleton().schedule(emit)
-        return feed
-
-    def tell(self, *signals: Signal, stubborn: bool = False) -> None:
-        """Tell all subscriptions."""
-        for signal in signals:
-            for feed in self.feeds:
-                feed.tell(signal, stubborn=stubborn)
-
-
-class Stream(ChatStream):
-    """The source as operators get it: with all methods, and nothing between it and an operator of ours."""
-
-    def subscribe(self, on_next: Any = None, *rest: Any, **named: Any) -> abc.DisposableBase:
-        return self._observable.subscribe(on_next, *rest, **named)
-
-    def subscribe_link(self, observer: abc.ObserverBase[Any], run: Run) -> abc.DisposableBase:
-        """As `Direct.subscribe_link`."""
-        source: Any = self._observable
-        disposable: abc.DisposableBase = source.subscribe_link(observer, run)
-        return disposable
-
-
-Direct.register(Stream)
-
-
-class Watcher(Recorder):
-    """A subscriber that keeps all, and does something at each signal."""
-
-    def __init__(self, react: Callable[[Signal], None] | None = None) -> None:
-        super().__init__(self._keep)
-        self._react = react
-        self._depth = 0
-        self.overlaps = 0
-        """Signals that came inside another one."""
-        self.signals: list[Signal] = []
-        """What came."""
-
-    def _keep(self, signal: Signal) -> None:
-        self.signals.append(signal)
-        self._depth += 1
-        self.overlaps += self._depth > 1
-        try:
-            if self._react is not None:
-                self._react(signal)
-        finally:
-            self._depth -= 1
-
-    @property
-    def items(self) -> list[Any]:
-        """The items."""
-        return [signal.value for signal in self.signals if signal.kind is SignalKind.NEXT]
-
-    @property
-    def ends(self) -> list[Signal]:
-        """The ends: one at most, else something is wrong."""
-        return [signal for signal in self.signals if signal.is_terminal]
-
-
-def made_of(case: OperatorCase, source: abc.ObservableBase[Any]) -> abc.ObservableBase[Any]:
-    """The operator on *source*, without the edge of a Flux."""
-    made: Any = case.make(Stream(source))
-    return made.to_observable() if isinstance(made, (Flux, Mono)) else made
-
-
-def watch(
-    case: OperatorCase, source: abc.ObservableBase[Any], react: Callable[[Signal], None] | None = None
-) -> Watcher:
-    """Subscribe to the operator on *source*."""
-    watcher = Watcher(react)
-    watcher.subscribe(made_of(case, source), Run())
-    return watcher
-
-
-def must(holds: object, text: str) -> None:
-    """Raises Broken with *text* unless it *holds*."""
-    if not holds:
-        raise Broken(text)
 
 
 def _told(signals: Iterable[Signal]) -> str:
@@ -214,24 +39,24 @@ def _meaning(items: Iterable[Any]) -> list[Any]:
 def ends_once(case: OperatorCase) -> None:
     """Exactly one end, when the source completes and when it fails, with items before that and without."""
     for items in (case.items, tuple):
-        for end in (_COMPLETE, Signal(SignalKind.ERROR, case.failure())):
+        for end in (COMPLETE, Signal(SignalKind.ERROR, case.failure())):
             watcher = watch(case, Source(items, end))
             must(len(watcher.ends) == 1, f"after {end} of the source there came {_told(watcher.ends)}")
             must(not watcher.breaches, f"after {end} of the source {watcher.breaches[:1]}")
-            if end is _COMPLETE and not case.ends_early:
-                must(watcher.ends == [_COMPLETE], f"the source completes, and {_told(watcher.ends)} comes")
+            if end is COMPLETE and not case.ends_early:
+                must(watcher.ends == [COMPLETE], f"the source completes, and {_told(watcher.ends)} comes")
 
 
 def nothing_after_the_end(case: OperatorCase) -> None:
     """A source that goes on after its end, against the rules, is not passed on."""
-    for end in (_COMPLETE, Signal(SignalKind.ERROR, case.failure())):
+    for end in (COMPLETE, Signal(SignalKind.ERROR, case.failure())):
         source = Source()
         watcher = watch(case, source)
         items = [next_signal(item) for item in case.items()]
         source.tell(*items, end)
         if not watcher.ends:
             continue  # it recovers, and listens to another source now
-        source.tell(*items, Signal(SignalKind.ERROR, case.failure()), _COMPLETE, stubborn=True)
+        source.tell(*items, Signal(SignalKind.ERROR, case.failure()), COMPLETE, stubborn=True)
         must(not watcher.breaches, "; ".join(watcher.breaches[:2]))
 
 
@@ -285,29 +110,36 @@ def nothing_after_dispose(case: OperatorCase) -> None:
         upstream: Any = watcher.upstream
         upstream.dispose()
         had = len(watcher.signals)
-        source.tell(*[next_signal(item) for item in case.items()], _COMPLETE, stubborn=True)
+        source.tell(*[next_signal(item) for item in case.items()], COMPLETE, stubborn=True)
         must(len(watcher.signals) == had, f"{_told(watcher.signals[had:])} came after dispose")
+
+
+class _Canceller(Watcher):
+    """Disposes of its upstream at each item; not of itself, for it would be deaf then."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source = source
+        self.disposed: list[int] = []
+        """At each cancel, how often the source had been disposed of when it returned; 1 where it had ended."""
+
+    def _keep(self, signal: Signal) -> None:
+        super()._keep(signal)
+        if not signal.is_terminal and self.upstream is not None:
+            self.upstream.dispose()
+            self.disposed += [1 if feed.ended else feed.disposed for feed in self._source.feeds]
 
 
 def dispose_inside_on_next(case: OperatorCase) -> None:
     """A subscriber that disposes of it inside `on_next` gets nothing more, and its source stops."""
     for stubborn in (False, True):
         source = Source(case.items, stubborn=stubborn)
-        upstreams: list[abc.DisposableBase] = []
-
-        def cancel(signal: Signal, upstreams: list[abc.DisposableBase] = upstreams) -> None:
-            # Its upstream, not the watcher, which would be deaf then.
-            if not signal.is_terminal and watcher.upstream is not None:
-                upstreams.append(watcher.upstream)
-                watcher.upstream.dispose()
-
-        watcher = Watcher(cancel)
+        watcher = _Canceller(source)
         watcher.subscribe(made_of(case, source), Run())
-        if not upstreams:
+        if not watcher.disposed:
             continue  # no item came, or all came before subscribing had returned
         must(len(watcher.signals) == 1, f"{_told(watcher.signals[1:])} came after dispose")
-        feed = source.feeds[0]
-        must(feed.ended or feed.disposed == 1, f"the source was disposed of {feed.disposed} times")
+        must(watcher.disposed == [1], f"the source was disposed of {watcher.disposed[0]} times")
 
 
 def dispose_after_the_end(case: OperatorCase) -> None:
@@ -324,17 +156,19 @@ def dispose_after_the_end(case: OperatorCase) -> None:
 def cancels_its_source_before_it_ends(case: OperatorCase) -> None:
     """Where it ends before its source does, the source is disposed of when the end is told."""
     source = Source(case.items)
-    at_end: list[bool] = []
+    early: list[bool] = []
+    running: list[bool] = []
 
     def look(signal: Signal) -> None:
         if signal.is_terminal:
-            at_end.extend([feed.ended or feed.disposed == 1 for feed in source.feeds])
-            must(
-                case.ends_early or all(feed.ended for feed in source.feeds), "it ends before its source does"
-            )
+            early.extend([not feed.ended for feed in source.feeds])
+            running.extend([not feed.ended and not feed.disposed for feed in source.feeds])
 
     watch(case, source, look)
-    must(all(at_end), "its source was still running when the end was told")
+    must(
+        case.ends_early or not any(early), "it ends before its source does: ends_early=True says that it may"
+    )
+    must(not any(running), "its source was still running when the end was told")
 
 
 def lets_go_of_its_source(case: OperatorCase) -> None:
@@ -361,7 +195,7 @@ def lets_go_of_its_subscriber(case: OperatorCase) -> None:
     subscriber = weakref.ref(watcher)
     watcher.dispose()
     for feed in source.feeds:
-        feed.observer = None  # as a source does that is disposed of
+        feed.let_go()
     del watcher, running
     gc.collect()
     must(subscriber() is None, "the subscriber is still referred to after dispose")
@@ -427,7 +261,7 @@ def takes_many_items(case: OperatorCase) -> None:
 
     watcher = watch(case, Source(many))
     must(len(watcher.ends) == 1, f"there came {_told(watcher.ends)}")
-    must(case.ends_early or watcher.ends[0] == _COMPLETE, f"there came {_told(watcher.ends)}")
+    must(case.ends_early or watcher.ends[0] == COMPLETE, f"there came {_told(watcher.ends)}")
 
 
 def takes_none(case: OperatorCase) -> None:
@@ -435,7 +269,7 @@ def takes_none(case: OperatorCase) -> None:
     if case.takes_none:
         watcher = watch(case, Source(lambda: (None, None)))
         must(len(watcher.ends) == 1, f"there came {_told(watcher.ends)}")
-        must(case.ends_early or watcher.ends[0] == _COMPLETE, f"there came {_told(watcher.ends)}")
+        must(case.ends_early or watcher.ends[0] == COMPLETE, f"there came {_told(watcher.ends)}")
 
 
 class _Raising(Direct[Any]):
@@ -487,12 +321,6 @@ RULES: tuple[Callable[[OperatorCase], None], ...] = (
 __all__ = (
     "MANY",
     "RULES",
-    "Broken",
-    "Feed",
-    "OperatorCase",
-    "Source",
-    "Stream",
-    "Watcher",
     "cancels_its_source_before_it_ends",
     "dispose_after_the_end",
     "dispose_inside_on_next",
@@ -503,14 +331,11 @@ __all__ = (
     "isolates_a_raising_subscriber",
     "lets_go_of_its_source",
     "lets_go_of_its_subscriber",
-    "made_of",
-    "must",
     "nothing_after_dispose",
     "nothing_after_the_end",
     "passes_errors_on",
     "subscribing_returns",
     "takes_many_items",
     "takes_none",
-    "watch",
     "works_twice",
 )

@@ -6,9 +6,10 @@ from typing import Any, Generic, TypeVar
 
 from reactivex import abc
 
-from semflux.flux import ChatStream, Flux, Mono
+from semflux.flux import ChatStream, Flux
 from semflux.operators.lift import Link, lift
 from semflux.operators.run import UNBOUNDED, Run
+from semflux.testing.subscriptions import bare
 
 T = TypeVar("T")
 
@@ -83,8 +84,7 @@ class PublisherProbe(Generic[T]):
     def flux(self) -> Flux[T]:
         """The stream to be used; a `ChatStream` where the source is one."""
         source: Any = self._source
-        inner = source.to_observable() if isinstance(source, (Flux, Mono)) else source
-        probed: Any = lift(self._link)(inner)
+        probed: Any = lift(self._link)(bare(source))
         return ChatStream(probed) if isinstance(source, ChatStream) else Flux(probed)  # type: ignore[return-value]  # it has the items of its source
 
     def _link(self, below: abc.ObserverBase[Any], run: Run) -> _ProbeLink:

@@ -169,10 +169,13 @@ def fails(
     return ()
 
 
+def types_shown(types: type[BaseException] | tuple[type[BaseException], ...], between: str) -> str:
+    """The names of these error classes."""
+    return between.join([each.__name__ for each in (types if isinstance(types, tuple) else (types,))])
+
+
 def _error_shown(type: Any, message: Any, matches: Any) -> str:
-    types = type if isinstance(type, tuple) else () if type is None else (type,)
-    names: list[str] = [each.__name__ for each in types]  # pyright: ignore[reportUnknownVariableType]
-    parts = [" or ".join(names) or "any error"]
+    parts = ["any error" if type is None else types_shown(type, " or ")]
     if message is not None:
         parts.append(
             f"message {message!r}" if isinstance(message, str) else f"message like {message.pattern!r}"
@@ -197,4 +200,5 @@ __all__ = (
     "next_satisfies",
     "next_sequence",
     "step_name",
+    "types_shown",
 )

@@ -10,6 +10,7 @@ from typing import Any
 from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler
 
+from semflux.flux import Flux, Mono
 from semflux.flux.edge import PullEdge, attach
 from semflux.operators.lift import subscribe_to
 from semflux.operators.run import Run
@@ -77,6 +78,15 @@ class Recorder(abc.ObserverBase[Any], abc.DisposableBase):
             begin()
 
 
+def bare(stream: Any) -> abc.ObservableBase[Any]:
+    """*stream* without the edge that a Flux or Mono puts below itself."""
+    if isinstance(stream, (Flux, Mono)):
+        of_any: Flux[Any] | Mono[Any] = stream  # pyright: ignore[reportUnknownVariableType]
+        return of_any.to_observable()
+    source: abc.ObservableBase[Any] = stream
+    return source
+
+
 class PushSubscription:
     """Everything is wanted, as fast as it comes."""
 
@@ -87,11 +97,12 @@ class PushSubscription:
         self,
         source: abc.ObservableBase[Any],
         feed: Callable[[Signal], None],
-        scheduler: abc.SchedulerBase | None,
+        run: Run,
     ) -> None:
         self._source = source
         self._recorder = Recorder(feed)
-        self._run = Run(scheduler=scheduler)
+        self._run = run
+        self._run.clock = clock
 
     @property
     def breaches(self) -> list[str]:
@@ -133,19 +144,18 @@ class PullSubscription:
         self,
         source: abc.ObservableBase[Any],
         feed: Callable[[Signal], None],
-        scheduler: abc.SchedulerBase | None,
-        demand: int,
+        run: Run,
     ) -> None:
         self._source = source
         self._feed = feed
-        self._run = Run(demand=demand, pull=True, scheduler=scheduler)
+        self._run = run
         self._edge = _PulledEdge(self._run, self._woken)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._started = False
         self._pulling = False
         self._ended = False
-        self.demand = demand
+        self.demand = run.demand
         """Items that may still come."""
         self.breaches: list[str] = []
         """Always empty: this edge sees no signal after the end."""
@@ -178,6 +188,8 @@ class PullSubscription:
                 pass
         finally:
             self._pulling = False
+            # Limits on the next item count only while one is wanted.
+            self._run.is_waiting = self.demand > 0
 
     def _hand_on(self) -> bool:
         """Feed what has come; True if more is wanted and may come."""
@@ -201,6 +213,8 @@ class PullSubscription:
         if driver is None or driver.over or edge.reading is not None:
             return False
         run.demand = self.demand
+        if run.timed is not None:
+            run.timed()
         if not driver.pump():
             waiting = driver.fill()
             if waiting is not None:
@@ -223,4 +237,4 @@ class PullSubscription:
             await driver.released()
 
 
-__all__ = ("PullSubscription", "PushSubscription", "Recorder")
+__all__ = ("PullSubscription", "PushSubscription", "Recorder", "bare")

@@ -11,12 +11,12 @@ from typing import Any
 from reactivex import abc
 
 from semflux.errors import BlockingInLoopError, ConfigurationError
-from semflux.flux import Flux, Mono
+from semflux.operators.run import UNBOUNDED, Run
 from semflux.testing.clocks import ClockScheduler, SteppedClock
 from semflux.testing.script import Script, StepFailedError
 from semflux.testing.signals import Signal
 from semflux.testing.steps import Step, Wait
-from semflux.testing.subscriptions import PullSubscription, PushSubscription
+from semflux.testing.subscriptions import PullSubscription, PushSubscription, bare
 
 SETTLE_TURNS = 30
 """Turns of the loop that what needs no time is given, before and after each step of virtual time."""
@@ -74,15 +74,19 @@ class Verification:
         self._loop = loop = asyncio.get_running_loop()
         began = time.perf_counter()
         self._deadline = loop.time() + self._timeout
-        source = self._source_of(self._clock)
-        if isinstance(source, (Flux, Mono)):
-            source = source.to_observable()
+        source = bare(self._source_of(self._clock))
         scheduler = None if self._clock is None else ClockScheduler(self._clock)
+        run = Run(
+            demand=UNBOUNDED if self._demand is None else self._demand,
+            pull=self._demand is not None,
+            scheduler=scheduler,
+        )
+        run.clock = self._clock
         if self._demand is None:
             subscription: PushSubscription | PullSubscription
-            subscription = PushSubscription(source, self._feed, scheduler)
+            subscription = PushSubscription(source, self._feed, run)
         else:
-            subscription = PullSubscription(source, self._feed, scheduler, self._demand)
+            subscription = PullSubscription(source, self._feed, run)
         self._subscription = subscription
         try:
             subscription.start()

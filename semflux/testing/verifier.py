@@ -288,8 +288,7 @@ class StepVerifier(Generic[T]):
         *matches* is true. After a semantic step the rest of the frame is passed over, ERROR too."""
         named: list[str] = []
         if type is not None:
-            types = type if isinstance(type, tuple) else (type,)
-            named.append(" | ".join([each.__name__ for each in types]))
+            named.append(steps.types_shown(type, " | "))
         if message is not None:
             named.append(f"message={message if isinstance(message, str) else message.pattern!r}")
         if matches is not None:

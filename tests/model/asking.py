@@ -64,6 +64,7 @@ def model_at(server: FaultServer, dialect: str = "openai-chat", **settings: Any)
     root = f"http://127.0.0.1:{server.port}"
     settings.setdefault("base_url", root if dialect == "anthropic" else f"{root}/v1")
     settings.setdefault("api_key", CANARY)
+    settings.setdefault("max_retries", 0)
     return ChatModel(NAMES[dialect], **settings)
 
 
@@ -148,6 +149,7 @@ def request_of(raw: bytes) -> tuple[str, dict[str, str], Any]:
 def replayed(*body: Any, clock: VirtualClock | None = None, **settings: Any) -> ChatModel:
     """A model whose one answer is *body*: bytes, pauses in seconds of *clock*, an error."""
     transport = ReplayTransport(Recording(body=body), clock=clock)
+    settings.setdefault("max_retries", 0)
     return ChatModel(NAMES["openai-chat"], api_key=CANARY, transport=transport, clock=clock, **settings)
 
 

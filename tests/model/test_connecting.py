@@ -32,7 +32,7 @@ async def test_a_refused_connection_is_a_connect_error(take: Any) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
-        async with ChatModel("vllm:x", base_url=f"http://127.0.0.1:{port}") as model:
+        async with ChatModel("vllm:x", max_retries=0, base_url=f"http://127.0.0.1:{port}") as model:
             seen = await take(model.prompt("hi").stream())
     assert types(seen) == ["RESPONSE_START", "ERROR"]
     assert isinstance(seen.error, ConnectError)
@@ -44,7 +44,7 @@ async def test_a_plain_port_that_is_asked_for_tls_is_a_tls_error() -> None:
     """C3."""
     async with (
         FaultServer([b"SSH-2.0-OpenSSH_9\r\n", EOF]) as server,
-        ChatModel("vllm:x", base_url=f"https://127.0.0.1:{server.port}") as model,
+        ChatModel("vllm:x", max_retries=0, base_url=f"https://127.0.0.1:{server.port}") as model,
     ):
         seen = await read(model.prompt("hi").stream())
     assert isinstance(seen.error, TlsError)

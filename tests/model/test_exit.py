@@ -19,7 +19,7 @@ WHOLE: list[Step] = [REQUEST, streamed(CHAT), EOF]
 HEAD = """
 import asyncio, sys
 from semflux import ChatModel
-model = ChatModel("vllm:x", base_url=sys.argv[1])
+model = ChatModel("vllm:x", max_retries=0, base_url=sys.argv[1])
 prompt = model.prompt("hi")
 """
 

@@ -81,7 +81,7 @@ async def test_each_phase_of_an_opening_has_its_limit(
 ) -> None:
     """C4, C5, M5. The opening is cancelled, and nothing is held."""
     clock, transport = VirtualClock(), Stalling(phase)
-    model = ChatModel(NAMES["openai-chat"], api_key=CANARY, transport=transport, clock=clock)
+    model = ChatModel(NAMES["openai-chat"], max_retries=0, api_key=CANARY, transport=transport, clock=clock)
     watching = Watching(model.prompt("hi").stream())
     await settle()
     clock.advance(seconds - 0.5)
@@ -317,7 +317,7 @@ async def test_the_body_of_a_refusal_is_waited_for_only_so_long(
     clock = VirtualClock()
     recording = Recording(status=status, headers={"content-type": kind}, body=(b"so fa", 4.0, b"r", math.inf))
     transport = ReplayTransport(recording, clock=clock)
-    model = ChatModel(NAMES["openai-chat"], api_key=CANARY, transport=transport, clock=clock)
+    model = ChatModel(NAMES["openai-chat"], max_retries=0, api_key=CANARY, transport=transport, clock=clock)
     watching = Watching(model.prompt("hi").stream())
     await settle()
     clock.advance(4)

@@ -261,6 +261,6 @@ async def test_a_dialect_of_lines_takes_a_json_body_for_the_whole_answer() -> No
 
 async def test_a_model_over_a_replayed_answer_is_the_model() -> None:
     transport = ReplayTransport(Recording(body=(CHAT,)), repeat=True)
-    model = ChatModel(NAMES["openai-chat"], api_key=CANARY, transport=transport)
+    model = ChatModel(NAMES["openai-chat"], max_retries=0, api_key=CANARY, transport=transport)
     assert (await model.prompt("hi").call()).text == "Hello"
     assert transport.requests[0].url == "https://api.openai.com/v1/chat/completions"
