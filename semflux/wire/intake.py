@@ -172,6 +172,13 @@ class Intake:
         self.ready = self._shut
         if self._failure is not None:
             raise self._failure.with_traceback(None)
+        if (
+            self._start
+            and not self._over
+            and self._held < len(_BOM)
+            and _BOM.startswith(b"".join(self._parts))
+        ):
+            return  # perhaps a BOM, which is no part of the line, in pieces
         if self._held > self._max_line and self._start:
             self._put_back(self._take())  # a BOM is no part of the line
         if self._held > self._max_line:

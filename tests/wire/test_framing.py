@@ -12,7 +12,7 @@ import pytest
 import semflux.wire
 from semflux.errors import ConfigurationError, FrameTooLargeError
 from semflux.frozen import EMPTY
-from semflux.wire import Frame, Limits, NdjsonFramer, SseFramer, framer, frames
+from semflux.wire import Frame, Framing, Limits, NdjsonFramer, SseFramer, framer, frames
 
 SSE = b"event: e\nid: 1\nretry: 20\ndata: a\n\ndata: \xff\n\ndata: tail"
 
@@ -135,3 +135,15 @@ def test_limits_are_positive_whole_numbers() -> None:
 def test_all_names_are_there() -> None:
     """The room's own list."""
     assert [name for name in semflux.wire.__all__ if not hasattr(semflux.wire, name)] == []
+
+
+@pytest.mark.parametrize("framing", ["sse", "ndjson"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_bom_in_pieces_is_no_line_that_is_too_long(framing: Framing, size: int) -> None:
+    """It is no part of the first line, however small the bound of lines and however it is cut."""
+    data = b"\xef\xbb\xbf"
+    made = framer(framing, limits=Limits(max_line_bytes=1))
+    for start in range(0, len(data), size):
+        made.receive(data[start : start + size])
+        assert list(made.frames()) == []
+    assert list(made.close()) == []
