@@ -167,6 +167,13 @@ class Calls:
             return self._begin_with(call, event, text)
         return self._deliver(call, event, text)
 
+    def plain(self, event: Any) -> Call | None:
+        """The call of *event*, if more fragments like it would take the short way of `fragment`."""
+        call = self._by_index.get(event.index)
+        if call is None or not call.started or call.held or event.item_id != call.item_id:
+            return None
+        return call
+
     def _open_by(self, event: Any, sent: str | None, name: str | None) -> Iterator[Any]:
         if self._state.boundaries.tool_start:
             self._state.ledger.repair(
@@ -287,10 +294,12 @@ class Calls:
             )
         call = Call(event, sent, name, self._count)
         self._count += 1
-        if sent is not None and (
-            sent in self._ended or sent in self._state.tool_ids or any(c.sent_id == sent for c in self._open)
-        ):
+        if sent is not None and (sent in self._ended or any(c.sent_id == sent for c in self._open)):
             self._state.ledger.repair("repeated_id", "the id of another tool call")
+            self._make_up(call)
+        elif sent in self._state.tool_ids:
+            # Of an attempt before, or of one that we made up: the provider knows nothing of these.
+            self._state.ledger.note("repeated_id")
             self._make_up(call)
         self._open.append(call)
         if call.index is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from semflux.dialects.base import Dialect, Out, ParserOptions
@@ -71,28 +71,49 @@ class Decoder:
             self._json_size = len(self._json[0])
             self._head = None
 
-    def receive(self, data: bytes) -> None:
-        """Store *data*; nothing is looked at before `events` is."""
+    def receive(self, data: bytes) -> bool:
+        """Store *data*; nothing is looked at before `events` is. False if that has nothing to look at yet."""
         if self.done:
             if data:
                 self._state.ledger.note("bytes_after_end", len(data))
-            return
+            return True
         if self._head is not None:
             # An object where a stream should be: no line of an event stream starts like this.
             head = self._head + data
             start = head[:_HEAD].removeprefix(_BOM).lstrip(_BLANK)[:1] if not _BOM.startswith(head) else b""
             if not start and len(head) < _HEAD:
                 self._head = head
-                return
+                return False
             self._head = None
             if start in (b"{", b"["):
                 self._json = []
             data = head
         if self._json is None:
-            self._framer.receive(data)
-        else:
-            self._json.append(data)
-            self._json_size += len(data)
+            return self._framer.receive(data)
+        self._json.append(data)
+        self._json_size += len(data)
+        return True
+
+    def take(self, data: bytes) -> Iterable[Any] | None:
+        """The short way of a chunk that is exactly one frame: its drafts. None if it must be received.
+
+        A tuple is all that follows from it; an iterator is what `events` would give.
+        """
+        if self._head is not None or self._json is not None or self._pending is not None or self.done:
+            return None
+        frame = self._framer.single(data)
+        if frame is None:
+            return None
+        parser = self.parser
+        try:
+            drafts = parser.decode(frame[0], frame[1])
+        except BadFrameError as error:
+            self._bad_frame(error)
+            return ()
+        if type(drafts) is tuple and not parser.ended:
+            return drafts
+        self._pending = self._run(drafts)
+        return self._pending
 
     def events(self) -> Iterator[Any]:
         """The drafts that the bytes so far give, each made when it is asked for."""
@@ -103,7 +124,19 @@ class Decoder:
             self._pending = self._run()
         return self._pending
 
-    def _run(self) -> Iterator[Any]:
+    def _run(self, first: Iterable[Any] | None = None) -> Iterator[Any]:
+        """*first*: what a frame gives that was taken out of the framer already."""
+        if first is not None:
+            try:
+                try:
+                    yield from first
+                except BadFrameError as error:
+                    self._bad_frame(error)
+                if self.parser.ended:
+                    yield from self._end()
+                    return
+            finally:
+                self._pending = None
         if self._json is not None:
             if self._json_size > self._state.limits.max_event_bytes:
                 raise ResponseTooLargeError(

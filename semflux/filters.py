@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from semflux.errors import ConfigurationError
@@ -140,7 +141,13 @@ def delivers(keep: Callable[[ChatEvent], object]) -> Callable[[ChatEvent], objec
 def shown_classes(keep: Callable[[ChatEvent], object] | None) -> frozenset[type[ChatEvent]] | None:
     """The event classes that a filter by type delivers; None if it has to look at each event."""
     types = frozenset(ChatEventType) if keep is None else getattr(keep, "types", None)
-    return None if types is None else frozenset([EVENT_CLASSES[t] for t in types | ALWAYS_DELIVERED])
+    return None if types is None else _classes(types)
+
+
+@lru_cache(maxsize=64)
+def _classes(types: frozenset[ChatEventType]) -> frozenset[type[ChatEvent]]:
+    """One set for all streams with the same filter: a set for each would be a tenth of a stream's memory."""
+    return frozenset([EVENT_CLASSES[event_type] for event_type in types | ALWAYS_DELIVERED])
 
 
 ChatEventFilter.DEFAULT = ChatEventFilter.of(ChatEventType.HEARTBEAT, ChatEventType.RAW).negate()

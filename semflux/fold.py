@@ -22,7 +22,9 @@ from semflux.events import (
     ChatEventGroup,
     ChatEventType,
     Citation,
+    ContentFilter,
     MediaDone,
+    MediaPartial,
     Raw,
     RefusalDelta,
     ServerToolArgsDelta,
@@ -39,6 +41,7 @@ from semflux.events import (
     ToolCallArgsDelta,
     ToolCallEnd,
     ToolCallStart,
+    ToolResult,
     UsageEvent,
 )
 from semflux.frozen import EMPTY
@@ -125,8 +128,8 @@ class Fold:
         """The steps that are over."""
         self.content_seen = False
         """True once the current step has had a content event."""
-        self.content_ever = False
-        """True once any step has."""
+        self.contents = 0
+        """Pieces of content that have begun, in all steps: blocks, calls, citations and so on. 0 before the first."""
         self._repairs = repairs
         self._pricer = pricer
         self._step = _Step(0)
@@ -210,6 +213,22 @@ class Fold:
 
         return add
 
+    def call_lane(self, call_id: str) -> Callable[[str], None] | None:
+        """A short way for more arguments of a call that is known; valid until any event but arguments is added."""
+        entry = self._step.calls.get(call_id)
+        if entry is None:
+            return None
+        to_entry = entry.fragments.append
+        bound = self._max_args
+
+        def add(text: str) -> None:
+            entry.size += len(text)
+            if entry.size > bound:
+                raise _too_long(bound)
+            to_entry(text)
+
+        return add
+
     def arms(self) -> dict[type[Any], Callable[[Any], None]]:
         """What `add` does, by class of event: for the pipeline, which has the class at hand."""
         return {cls: arm.__get__(self) for cls, arm in _ARMS.items()}
@@ -223,8 +242,13 @@ class Fold:
     def _meet(self, event: Any) -> _Step:
         """The current step; it opens with its first event where no STEP_START came."""
         self._open = True
-        self.content_seen = self.content_ever = True
+        self._note(event)
         return self._step
+
+    def _note(self, event: Any) -> None:
+        """Content that comes to nothing in the response is content all the same."""
+        self.content_seen = True
+        self.contents += 1
 
     def _text_start(self, event: TextStart) -> None:
         step = self._meet(event)
@@ -305,11 +329,7 @@ class Fold:
         entry = self._step.calls.get(event.tool_call_id or "") or self._call_entry(event)
         entry.size += len(event.text)
         if entry.size > self._max_args:
-            raise ToolArgumentsError(
-                f"the arguments of a call passed the bound of {self._max_args} characters",
-                kind="size",
-                phase="stream",
-            )
+            raise _too_long(self._max_args)
         entry.fragments.append(event.text)
 
     def _call_end(self, event: ToolCallEnd) -> None:
@@ -418,6 +438,12 @@ class Fold:
         )
 
 
+def _too_long(bound: int) -> ToolArgumentsError:
+    return ToolArgumentsError(
+        f"the arguments of a call passed the bound of {bound} characters", kind="size", phase="stream"
+    )
+
+
 def _too_large(what: str, bound: int) -> ResponseTooLargeError:
     return ResponseTooLargeError(f"the {what} passed the bound of {bound} characters", kind=what)
 
@@ -438,7 +464,10 @@ _BY_CLASS: dict[ChatEventType, Callable[[Fold, Any], None]] = {
     ServerToolArgsDelta.type: Fold._server_args,
     ServerToolResult.type: Fold._server_result,
     Citation.type: Fold._citation,
+    ContentFilter.type: Fold._note,
     MediaDone.type: Fold._media,
+    MediaPartial.type: Fold._note,
+    ToolResult.type: Fold._note,
     Raw.type: Fold._raw,
     UsageEvent.type: Fold._usage,
     StepEnd.type: Fold._end,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from semflux.blocks import CLOSING_MARK, IMPLIED_MARK, REPAIRED_MARK, REPLACEMENT, Blocks, hold_surrogate
-from semflux.calls import Calls
+from semflux.calls import Call, Calls
 from semflux.errors import SemfluxError
 from semflux.events import (
     EVENT_CLASSES,
@@ -131,6 +131,10 @@ class Normalizer(Stage[Any, AnyChatEvent]):
             and block.item_id == event.item_id
             and not block.held
         )
+
+    def plain_call(self, event: Any) -> Call | None:
+        """The call that another fragment like *event*, without id and name and in ASCII, would just go on."""
+        return self._calls.plain(event)
 
     def push(self, item: Any) -> Iterable[Any]:
         if type(item) is self._text_class:

@@ -5,7 +5,8 @@ Rule 2. Then the count: after *n* retries the error is RetryExhaustedError, with
         cause.
 Rule 3. Then the wait: `base = min(min_backoff * multiplier ** i, max_backoff)`, moved at random by up to
         `base * jitter`, never below *min_backoff* and never above *max_backoff*. A provider's retry-after
-        is waited for if it is longer, and refused if it is longer than *retry_after_limit*.
+        is waited for if it is longer, and refused if it is longer than *retry_after_limit*: then the error
+        itself is the end.
 
 Source of 1 to 3: Reactor's `Retry` and `RetryBackoffSpec`. Two rules are ours, since a chat stream that is
 tried again after its first words shows them twice: `before_content` and `restart`.
@@ -14,8 +15,8 @@ tried again after its first words shows them twice: `before_content` and `restar
 from __future__ import annotations
 
 import random as _random
-from collections.abc import Callable, Iterable
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, Self, TypeAlias
 
 import attrs
 
@@ -36,7 +37,7 @@ class RetrySignal:
     total_retries: int
     """Retries so far, over the life of the subscription."""
     total_retries_in_a_row: int
-    """Retries since the last item, or since the start."""
+    """Retries since the last item, on a chat stream the last content event, or since the start."""
 
 
 def matches(errors: ErrorFilter | None) -> Callable[[BaseException], object]:
@@ -54,16 +55,42 @@ def _retryable(error: BaseException) -> bool:
     return error.retryable if isinstance(error, SemfluxError) else True
 
 
-def _fraction(instance: object, attribute: Any, value: float) -> None:
-    if not 0 <= value <= 1:
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check_jitter(instance: object, attribute: Any, value: float) -> None:
+    if not _is_number(value) or not 0 <= value <= 1:
         raise ConfigurationError(f"the jitter of a retry is a fraction from 0 to 1, not {value!r}")
 
 
-def _seconds(instance: object, attribute: Any, value: float | None) -> None:
-    if value is not None and not value >= 0:
+def _check_multiplier(instance: object, attribute: Any, value: float) -> None:
+    if not _is_number(value) or not 1 <= value < _INFINITE:
+        raise ConfigurationError(f"the multiplier of a retry is a number from 1 up, not {value!r}")
+
+
+def _check_wait(instance: object, attribute: Any, value: float) -> None:
+    if not _is_number(value) or not 0 <= value < _INFINITE:
+        raise ConfigurationError(f"the wait of a retry is a number of seconds from 0 up, not {value!r}")
+
+
+def _check_max(instance: Any, attribute: Any, value: float | None) -> None:
+    if value is not None and (not _is_number(value) or not value >= instance._min):
         raise ConfigurationError(
-            f"{attribute.name.strip('_')} is a number of seconds from 0 up, not {value!r}"
+            f"the longest wait of a retry is a number of seconds not below its shortest, {instance._min:g}; "
+            f"not {value!r}"
         )
+
+
+def _check_limit(instance: object, attribute: Any, value: float) -> None:
+    if not _is_number(value) or not value >= 0:
+        raise ConfigurationError(f"retry_after_limit is a number of seconds from 0 up, not {value!r}")
+
+
+_INFINITE = float("inf")
+
+_NEVER = 1e300
+"""Seconds: what a wait without a bound grows to at most, so that sums of it are still numbers."""
 
 
 @attrs.frozen(kw_only=True)
@@ -72,16 +99,16 @@ class Retry:
     each method gives a changed copy."""
 
     _limit: int | None = None
-    _min: float = attrs.field(default=0.0, validator=_seconds)
-    _max: float | None = attrs.field(default=None, validator=_seconds)
-    _multiplier: float = 2.0
-    _jitter: float = attrs.field(default=0.5, validator=_fraction)
+    _min: float = attrs.field(default=0.0, validator=_check_wait)
+    _max: float | None = attrs.field(default=None, validator=_check_max)
+    _multiplier: float = attrs.field(default=2.0, validator=_check_multiplier)
+    _jitter: float = attrs.field(default=0.5, validator=_check_jitter)
     _in_a_row: bool = False
     _filter: Callable[[BaseException], object] = _retryable
     _before: tuple[Callable[[RetrySignal], object], ...] = ()
     _after: tuple[Callable[[RetrySignal], object], ...] = ()
     _exhausted: Callable[[Retry, RetrySignal], BaseException] | None = None
-    _retry_after_limit: float = attrs.field(default=60.0, validator=_seconds)
+    _retry_after_limit: float = attrs.field(default=60.0, validator=_check_limit)
     before_content: bool = True
     """Only before the first content event, and before a tool ran; on a plain Flux, before the first item."""
     restarts: bool = False
@@ -94,7 +121,7 @@ class Retry:
 
     @classmethod
     def max_in_a_row(cls, retries: int) -> Self:
-        """At most *retries* times without an item in between, at once."""
+        """At most *retries* times without an item in between, on a chat stream a content event, at once."""
         return cls(limit=_count(retries), in_a_row=True)
 
     @classmethod
@@ -124,7 +151,7 @@ class Retry:
         return attrs.evolve(self, filter=change(self._filter))
 
     def multiplier(self, factor: float) -> Self:
-        """Each wait *factor* times the one before; default 2."""
+        """Each wait *factor* times the one before, from 1 up; default 2."""
         return attrs.evolve(self, multiplier=factor)
 
     def max_backoff(self, seconds: float) -> Self:
@@ -132,7 +159,7 @@ class Retry:
         return attrs.evolve(self, max=seconds)
 
     def jitter(self, fraction: float) -> Self:
-        """Each wait moved by up to this part of it, at random; default 0.5."""
+        """Each wait moved by up to this part of it, at random, to two digits; default 0.5."""
         return attrs.evolve(self, jitter=fraction)
 
     def transient_errors(self, in_a_row: bool = True) -> Self:
@@ -149,11 +176,12 @@ class Retry:
         return attrs.evolve(self, before_content=not allowed, restarts=allowed)
 
     def do_before_retry(self, callback: Callable[[RetrySignal], object]) -> Self:
-        """Call *callback* before the wait."""
+        """Call *callback* before the wait. If it gives an awaitable, that is waited for first, in a running event
+        loop. If it raises, its exception is the end of the stream."""
         return attrs.evolve(self, before=(*self._before, callback))
 
     def do_after_retry(self, callback: Callable[[RetrySignal], object]) -> Self:
-        """Call *callback* after the wait, before the next attempt."""
+        """Call *callback* after the wait, before the next attempt; in all else as `do_before_retry`."""
         return attrs.evolve(self, after=(*self._after, callback))
 
     def on_retry_exhausted_throw(self, make: Callable[[Retry, RetrySignal], BaseException]) -> Self:
@@ -170,46 +198,56 @@ class Retry:
         failure = signal.failure
         if not self._filter(failure):
             raise failure
-        asked = getattr(failure, "retry_after", None) or 0.0
-        if asked > self._retry_after_limit:
-            raise failure
         done = signal.total_retries_in_a_row if self._in_a_row else signal.total_retries
         if self._limit is not None and done >= self._limit:
-            raise self._exhaustion(signal, done) from failure
+            self._exhaust(signal, done)
+        asked = getattr(failure, "retry_after", None)
+        if not _is_number(asked):
+            return self._wait(done, random)
+        if asked > self._retry_after_limit:
+            raise failure
         return max(self._wait(done, random), asked)
 
-    def _exhaustion(self, signal: RetrySignal, done: int) -> BaseException:
-        if self._exhausted is not None:
-            return self._exhausted(self, signal)
+    def _exhaust(self, signal: RetrySignal, done: int) -> NoReturn:
         failure = signal.failure
+        if self._exhausted is not None:
+            made = self._exhausted(self, signal)
+            if made is failure or made.__cause__ is not None:
+                raise made
+            raise made from failure
         error = RetryExhaustedError(f"retries exhausted: {done}/{self._limit}; the last failure: {failure}")
+        error.attempts = signal.total_retries + 1
         if isinstance(failure, SemfluxError):
             for name in ("provider", "status", "code", "request_id", "retry_after", "partial"):
                 setattr(error, name, getattr(failure, name))
-        error.attempts = signal.total_retries + 1
-        return error
+            error.attempts = max(error.attempts, failure.attempts)
+        raise error from failure
 
     def _wait(self, done: int, random: Callable[[], float]) -> float:
         if self._min == 0:
             return 0.0
-        top = float("inf") if self._max is None else self._max
+        top = max(_NEVER, self._min) if self._max is None else self._max
         try:
             base = min(self._min * self._multiplier**done, top)
         except OverflowError:
             base = top
-        if base == float("inf"):
-            base = self._min
-        offset = base * self._jitter
+        offset = base * self._spread
         low, high = max(self._min - base, -offset), min(top - base, offset)
         return base + low + random() * (high - low)
 
-    def run_before(self, signal: RetrySignal) -> Iterable[object]:
-        """What the callbacks before the wait give; an awaitable among them is to be awaited."""
-        return [callback(signal) for callback in self._before]
+    @property
+    def _spread(self) -> float:
+        """The jitter to two digits, as Reactor has it; what is written in two is what it says."""
+        return int(self._jitter * 100 + 1e-9) / 100
 
-    def run_after(self, signal: RetrySignal) -> Iterable[object]:
+    def run_before(self, signal: RetrySignal) -> Iterator[object]:
+        """Calls the callbacks before the wait, one at each step; gives what they give: an awaitable is to be
+        awaited before the next step."""
+        return (callback(signal) for callback in self._before)
+
+    def run_after(self, signal: RetrySignal) -> Iterator[object]:
         """The same for those after the wait."""
-        return [callback(signal) for callback in self._after]
+        return (callback(signal) for callback in self._after)
 
 
 class RetryBudget:
@@ -237,8 +275,8 @@ _RESERVE = 10 * _PRICE
 
 
 def _count(retries: int) -> int:
-    if retries < 0:
-        raise ConfigurationError(f"a number of retries must not be negative: {retries}")
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        raise ConfigurationError(f"a number of retries is a whole number from 0 up, not {retries!r}")
     return retries
 
 

@@ -7,21 +7,25 @@ wherever RxPY takes one, and every RxPY operator works through `pipe`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
 
 import reactivex
 from reactivex import Observable, abc
 
 from semflux import operators as ops
-from semflux.clock import Clock
+from semflux.flux.base import Base
 from semflux.flux.blocking import run_blocking
+from semflux.flux.collecting import Collecting
 from semflux.flux.edge import attach, edge_of
+from semflux.flux.filtering import Filtering
 from semflux.flux.iterate import EventIterator, last_of
+from semflux.flux.making import Making
 from semflux.flux.mono import Mono
-from semflux.operators.do_finally import SignalType
+from semflux.flux.recovering import Recovering
+from semflux.flux.transforming import Transforming
+from semflux.flux.watching import Watching
 from semflux.operators.run import run_of
-from semflux.retry import ErrorFilter, Retry
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -29,54 +33,22 @@ V = TypeVar("V")
 W = TypeVar("W")
 
 
-class Flux(abc.ObservableBase[T], Generic[T]):
+class Flux(
+    Making[T],
+    Transforming[T],
+    Filtering[T],
+    Watching[T],
+    Recovering[T],
+    Collecting[T],
+    Generic[T],
+):
     """A cold stream: each subscription starts it anew, with a request of its own.
 
     Read it with `async for`, which goes at the consumer's pace; or `subscribe` callbacks to it; or
     take one value of it with `next()`, `single()`, `collect_list()`, each a `Mono` to await.
     """
 
-    __slots__ = ("_observable",)
-
-    def __init__(self, observable: abc.ObservableBase[T]) -> None:
-        self._observable = observable
-
-    is_chat: ClassVar[bool] = False
-    """True for a `ChatStream`: another stream can go on with it."""
-
-    @property
-    def observable(self) -> abc.ObservableBase[T]:
-        """What it is made of."""
-        return self._observable
-
-    # Making one
-
-    @classmethod
-    def from_(cls, observable: abc.ObservableBase[U]) -> Flux[U]:
-        """A Flux over any RxPY observable."""
-        if isinstance(observable, Flux):
-            return observable
-        return Flux(observable.to_observable() if isinstance(observable, Mono) else observable)
-
-    @staticmethod
-    def just(*items: U) -> Flux[U]:
-        """These items, then the end."""
-        return Flux(reactivex.of(*items))
-
-    @staticmethod
-    def from_iterable(items: Iterable[U]) -> Flux[U]:
-        """The items of *items*, each subscription going over it anew."""
-        return Flux(reactivex.from_iterable(items))
-
-    @staticmethod
-    def empty() -> Flux[Any]:
-        """No item, then the end."""
-        return Flux(reactivex.empty())
-
-    @staticmethod
-    def error(error: Exception) -> Flux[Any]:
-        """No item, then *error*."""
-        return Flux(reactivex.throw(error))
+    __slots__ = ()
 
     # Reading it
 
@@ -159,118 +131,9 @@ class Flux(abc.ObservableBase[T], Generic[T]):
         """RxPY operators on it, from left to right."""
         return Flux(self.to_observable().pipe(*operators)) if operators else self
 
-    def _apply(self, operator: Callable[[abc.ObservableBase[T]], Observable[U]]) -> Observable[U]:
-        return operator(self._observable)
 
-    # Operators
-
-    def map(self, function: Callable[[T], U]) -> Flux[U]:
-        """*function* of each item. If it raises, the source is cancelled and its exception is the error."""
-        return Flux(self._apply(ops.map_(function)))
-
-    def filter(self, predicate: Callable[[T], object]) -> Flux[T]:
-        """The items for which *predicate* is true."""
-        return Flux(self._apply(ops.filter_(predicate)))
-
-    def take(self, count: int) -> Flux[T]:
-        """The first *count* items; the source is cancelled before the end is told."""
-        return Flux(self._apply(ops.take(count)))
-
-    def take_while(self, predicate: Callable[[T], object]) -> Flux[T]:
-        """The items up to, and without, the first one for which *predicate* is false."""
-        return Flux(self._apply(ops.take_while(predicate)))
-
-    def take_until(self, predicate: Callable[[T], object]) -> Flux[T]:
-        """The items up to, and with, the first one for which *predicate* is true."""
-        return Flux(self._apply(ops.take_until(predicate)))
-
-    def do_on_next(self, callback: Callable[[T], object]) -> Flux[T]:
-        """Calls *callback* with each item before it goes on."""
-        return Flux(self._apply(ops.do_on_next(callback)))
-
-    def do_on_error(self, callback: Callable[[Exception], object]) -> Flux[T]:
-        """Calls *callback* with the error before it goes on."""
-        return Flux(self._apply(ops.do_on_error(callback)))
-
-    def do_on_complete(self, callback: Callable[[], object]) -> Flux[T]:
-        """Calls *callback* before the end goes on; not at an error, not at a cancel."""
-        return Flux(self._apply(ops.do_on_complete(callback)))
-
-    def do_on_cancel(self, callback: Callable[[], object]) -> Flux[T]:
-        """Calls *callback* when the subscriber cancels, before the source is told."""
-        return Flux(self._apply(ops.do_on_cancel(callback)))
-
-    def do_finally(self, callback: Callable[[SignalType], object]) -> Flux[T]:
-        """Calls *callback* exactly once with how it ended, after everything else."""
-        return Flux(self._apply(ops.do_finally(callback)))
-
-    # Recovery
-
-    def retry(self, retries: int | None = None) -> Flux[T]:
-        """Subscribe again, at once, when it fails: at most *retries* times; None: for ever. Only before the first
-        item; the last failure is the error, as it is."""
-        return Flux(self._apply(ops.retry(retries)))
-
-    def retry_when(self, policy: Retry) -> Flux[T]:
-        """Subscribe again when it fails, as *policy* says: `Retry.backoff(3, min_backoff=0.5)`. Only before the
-        first item, unless the policy restarts."""
-        return Flux(self._apply(ops.retry_when(policy)))
-
-    def on_error_resume(
-        self, fallback: Callable[[Exception], abc.ObservableBase[T]], errors: ErrorFilter | None = None
-    ) -> Flux[T]:
-        """Go on with the stream that *fallback* gives for the error, or for those of *errors* alone."""
-        return Flux(self._apply(ops.on_error_resume(fallback, errors)))
-
-    def on_error_return(self, value: T, errors: ErrorFilter | None = None) -> Flux[T]:
-        """End with *value* in place of the error."""
-        return Flux(self._apply(ops.on_error_return(value, errors)))
-
-    def on_error_map(
-        self, change: Callable[[Exception], Exception], errors: ErrorFilter | None = None
-    ) -> Flux[T]:
-        """Put the error that *change* gives in the place of the error."""
-        return Flux(self._apply(ops.on_error_map(change, errors)))
-
-    def fallback_to(self, *sources: abc.ObservableBase[T], errors: ErrorFilter | None = None) -> Flux[T]:
-        """Go on with the next of *sources* at each failure; the last one's error is final."""
-        return Flux(self._apply(ops.fallback_to(*sources, errors=errors)))
-
-    def timeout(
-        self,
-        total: float | None = None,
-        *,
-        first: float | None = None,
-        item: float | None = None,
-        fallback: abc.ObservableBase[T] | None = None,
-        clock: Clock | None = None,
-    ) -> Flux[T]:
-        """Fail when a limit, in seconds, passes: *first* until the first item, *item* from one to the next,
-        *total* for the whole; the source is cancelled first. *fallback*: go on with that stream instead."""
-        limited = Flux(self._apply(ops.timeout(total, first=first, item=item, clock=clock)))
-        return limited if fallback is None else limited.on_error_resume(lambda error: fallback, TimeoutError)
-
-    def on_error_complete(self, errors: ErrorFilter | None = None) -> Flux[T]:
-        """End well in place of an error, or of those of *errors* alone."""
-        return Flux(self._apply(ops.on_error_complete(errors)))
-
-    # To one value
-
-    def next(self) -> Mono[T]:
-        """The first item, then the source is cancelled; nothing if there is none."""
-        return Mono(self._apply(ops.take(1)))
-
-    def single(self) -> Mono[T]:
-        """The one item; EmptySequenceError without one, TooManyItemsError with two."""
-        return Mono(self._apply(ops.single()))
-
-    def collect_list(self) -> Mono[list[T]]:
-        """All items as one list."""
-        return Mono(self._apply(ops.collect_list()))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
-
+# What the mixins make.
+Base.flux_class = Flux
 
 # flat_map and others of RxPY ask `isinstance(x, Observable)`, and keep to the interface.
 Observable.register(Flux)

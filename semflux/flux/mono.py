@@ -11,24 +11,22 @@ from semflux import operators as ops
 from semflux.flux.blocking import run_blocking
 from semflux.flux.edge import attach, edge_of
 from semflux.flux.iterate import last_of
-from semflux.operators.do_finally import SignalType
+from semflux.flux.recovering import Recovering
+from semflux.flux.watching import Watching
 from semflux.operators.run import run_of
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Mono(abc.ObservableBase[T], Generic[T]):
+class Mono(Watching[T], Recovering[T], Generic[T]):
     """At most one item. Cold: each `await` or `subscribe` starts it anew.
 
     `await mono` gives the item, None where there is none, and raises the error of the stream.
     Cancelling the awaiting task cancels the stream.
     """
 
-    __slots__ = ("_observable",)
-
-    def __init__(self, observable: abc.ObservableBase[T]) -> None:
-        self._observable = observable
+    __slots__ = ()
 
     def __await__(self) -> Generator[Any, None, T]:
         # An empty Mono gives None, which its type leaves out, as Reactor's does: asking for a value that
@@ -69,23 +67,12 @@ class Mono(abc.ObservableBase[T], Generic[T]):
         """The item if *predicate* is true of it."""
         return Mono(ops.filter_(predicate)(self._observable))
 
-    def do_on_next(self, callback: Callable[[T], object]) -> Mono[T]:
-        """Calls *callback* with the item before it goes on."""
-        return Mono(ops.do_on_next(callback)(self._observable))
-
-    def do_finally(self, callback: Callable[[SignalType], object]) -> Mono[T]:
-        """Calls *callback* exactly once with how it ended."""
-        return Mono(ops.do_finally(callback)(self._observable))
-
     def to_observable(self) -> Observable[T]:
         """The same as a plain RxPY observable."""
         observable = self._observable
         if isinstance(observable, Observable):
             return observable
         return Observable(lambda observer, scheduler: self.subscribe(observer, scheduler=scheduler))
-
-    def __repr__(self) -> str:
-        return "<Mono>"
 
 
 __all__ = ("Mono",)

@@ -114,14 +114,15 @@ class Pump(abc.DisposableBase):
         if self.waits:
             return self._fill()
         try:
-            data = self._more()
+            for _ in range(64):  # then the loop gets its turn, even if nothing is whole yet
+                data = self._more()
+                if data is None:
+                    self._ended()
+                    break
+                if self._receive(data):
+                    break
         except Exception as error:
             self.fail(as_semflux_error(error))
-            return None
-        if data is None:
-            self._ended()
-        else:
-            self._receive(data)
         return None
 
     async def _fill(self) -> None:
@@ -194,13 +195,26 @@ class Pump(abc.DisposableBase):
             self.subject.on_next(StepStart.draft_class(model, state.attempt, state.origin))
         return decoder
 
-    def _receive(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> bool:
+        """Take *data* in; False if nothing follows from it yet. What is just one frame is pushed at once."""
         decoder = self._decoder
-        if decoder is not None:
-            self._turn += len(data)
+        if decoder is None or self.over:
+            return True
+        self._turn += len(data)
+        if self._drafts is None:
+            if data[-2:] == b"\n\n" and (drafts := decoder.take(data)) is not None:
+                if type(drafts) is tuple:
+                    for draft in drafts:
+                        self.subject.on_next(draft)
+                else:
+                    self._drafts = iter(drafts)
+                return True
+            if not decoder.receive(data):
+                return False
+            self._drafts = decoder.events()
+        else:
             decoder.receive(data)
-            if self._drafts is None:
-                self._drafts = decoder.events()
+        return True
 
     def _ended(self) -> None:
         """The bytes have ended."""

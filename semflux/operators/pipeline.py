@@ -13,8 +13,18 @@ from reactivex import Observable, abc
 
 from semflux.aggregate import Aggregator
 from semflux.blocks import is_whole
+from semflux.calls import Call
 from semflux.errors import SemfluxError
-from semflux.events import Abort, AnyChatEvent, ChatEvent, Error, ResponseEnd, TextDelta, ThinkingDelta
+from semflux.events import (
+    Abort,
+    AnyChatEvent,
+    ChatEvent,
+    Error,
+    ResponseEnd,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallArgsDelta,
+)
 from semflux.filters import delivers, shown_classes
 from semflux.normalize import Normalizer
 from semflux.operators.lift import Link, lift
@@ -23,6 +33,7 @@ from semflux.terminate import Terminator
 
 _LANES = frozenset({TextDelta.draft_class, ThinkingDelta.draft_class})
 _class_of: Callable[[Any], type[Any]] = type
+_ARGS = ToolCallArgsDelta.draft_class
 _TERMINAL_CLASSES = frozenset({ResponseEnd, Abort, Error})
 
 
@@ -30,7 +41,9 @@ class PipelineLink(Link[Any, AnyChatEvent]):
     """The four stages at work in one subscription."""
 
     __slots__ = (
+        "_args_shown",
         "_arms",
+        "_call_lanes",
         "_down",
         "_fold",
         "_keep",
@@ -69,6 +82,8 @@ class PipelineLink(Link[Any, AnyChatEvent]):
         self._lane_item: str | None = None
         self._lane_index: int | None = None
         self._lane_shown = True
+        self._call_lanes: dict[int | None, tuple[Call, Callable[[str], None], str | None]] = {}
+        self._args_shown = self._shown is None or ToolCallArgsDelta in self._shown
 
     def on_next(self, value: Any) -> None:
         if self.stopped:
@@ -95,6 +110,42 @@ class PipelineLink(Link[Any, AnyChatEvent]):
                 if self._lane_shown:
                     self._down(value)
                 return
+            if kind is _ARGS:
+                found = self._call_lanes.get(value.index)
+                if found is not None:
+                    call, add, origin_item = found
+                    text = value.text
+                    if (
+                        text
+                        and not value.name
+                        and ((sent := value.tool_call_id) is None or sent == call.sent_id)
+                        and value.item_id == origin_item
+                        and text.isascii()
+                        and len(text) != call.size
+                        and not value.attributes
+                    ):
+                        # What Calls.fragment and Fold._args do with more of a call that is known by its index.
+                        call.fragments.append(text)
+                        call.size += len(text)
+                        value.tool_call_id = call.id
+                        value.name = call.name
+                        add(text)
+                        state = self._state
+                        value.seq = state.seq
+                        state.seq += 1
+                        value.time = self._time()
+                        value.__class__ = value.frozen_class
+                        if self._args_shown:
+                            self._down(value)
+                        return
+                self._lane = None
+                drafts = self._push(value)
+                if drafts:
+                    self._emit(drafts)
+                self._open_call_lane(value)
+                return
+            if self._call_lanes:
+                self._call_lanes.clear()
             if kind in _LANES:
                 self._lane = None
                 self._emit(self._push(value))
@@ -117,6 +168,16 @@ class PipelineLink(Link[Any, AnyChatEvent]):
             self._lane_class = kind
             self._lane_item, self._lane_index = event.item_id, event.index
             self._lane_shown = self._shown is None or event.frozen_class in self._shown
+
+    def _open_call_lane(self, event: Any) -> None:
+        """As `_open_lane`, for a call: several may be open at a time, each at its index."""
+        if self._keep is None and not self.stopped and event.index is not None:
+            call = self._normalizer.plain_call(event)
+            add = None if call is None else self._fold.call_lane(call.id)
+            if call is None or add is None:
+                self._call_lanes.pop(event.index, None)
+            else:
+                self._call_lanes[event.index] = (call, add, call.item_id)
 
     def _emit(self, drafts: Iterable[Any]) -> None:
         state, shown = self._state, self._shown
@@ -162,6 +223,22 @@ class PipelineLink(Link[Any, AnyChatEvent]):
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
             self._emit(self._normalizer.finish(error))
+
+    def closing(self, error: Exception) -> list[AnyChatEvent]:
+        """The ends and the ERROR of a stream that was left because something below it failed, for a recovery that
+        goes on with it; none if it has ended."""
+        events: list[AnyChatEvent] = []
+        for draft in self._normalizer.finish(error):
+            arm = self._arms(_class_of(draft))
+            if arm is not None:
+                arm(draft)
+            event = self._terminator.stamp(draft)
+            shown = self._shown
+            if event.is_terminal or (
+                event.frozen_class in shown if shown is not None else self._keeps(event)
+            ):
+                events.append(event)
+        return events
 
     def on_completed(self) -> None:
         if self.stopped:

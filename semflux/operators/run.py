@@ -20,6 +20,7 @@ from reactivex.scheduler.periodicscheduler import PeriodicScheduler
 
 from semflux.clock import Clock
 from semflux.errors import SemfluxError
+from semflux.events import Abort
 from semflux.state import RunState
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class Run:
         "clock",
         "demand",
         "driver",
+        "failed_by",
         "head",
         "is_waiting",
         "pull",
@@ -93,6 +95,8 @@ class Run:
         """The source of a stream of ours; None for another observable."""
         self.head: abc.ObserverBase[Any] | None = None
         """The first stage, where failures enter when there is no driver."""
+        self.failed_by: object | None = None
+        """The operator of ours that has failed the stream; None while none has."""
         self.alone = True
         """False if something else than the driver may push, or end the stream: an operator of RxPY."""
         self.clock: Clock | None = None
@@ -117,11 +121,14 @@ class Run:
         its order, its steps and its usage; else another one begins."""
         self.driver = None
         self.head = None
+        self.failed_by = None
         if not keep_state:
             self.state = RunState()
 
-    def fail(self, error: SemfluxError) -> bool:
-        """Fail the stream at its first stage; False if it has none and the caller must do it itself."""
+    def fail(self, error: SemfluxError, by: object | None = None) -> bool:
+        """Fail the stream at its first stage; False if it has none and the caller must do it itself. *by*: the
+        operator that does; a recovery above it, through which the failure comes, leaves it alone."""
+        self.failed_by = by
         if self.driver is not None:
             self.driver.fail(error)
         elif self.head is not None:
@@ -134,6 +141,9 @@ class Run:
         """End the stream with ABORT; without effect on a stream that is not ours or is over."""
         if self.driver is not None:
             self.driver.abort(reason)
+        elif self.head is not None:
+            # Its events are copied from another stream.
+            self.head.on_next(Abort.draft_class(reason, origin=self.state.origin))
 
 
 class RunScheduler(PeriodicScheduler):

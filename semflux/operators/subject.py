@@ -73,12 +73,18 @@ class EventSubject(Subject[T], Direct[T]):
             self._later(_NEXT, value)
             return
         self._busy = True
+        sinks = self._sinks
         try:
-            for sink in self._sinks:
-                try:
-                    sink.on_next(value)
-                except Exception as error:
-                    self._drop(sink, error)
+            if len(sinks) == 1:
+                sinks[0].on_next(value)
+            else:
+                for sink in sinks:
+                    try:
+                        sink.on_next(value)
+                    except Exception as error:
+                        self._drop(sink, error)
+        except Exception as error:
+            self._drop(sinks[0], error)
         finally:
             self._busy = False
         if self._waiting:

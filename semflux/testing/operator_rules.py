@@ -115,30 +115,32 @@ def nothing_after_dispose(case: OperatorCase) -> None:
 
 
 class _Canceller(Watcher):
-    """Disposes of its upstream at each item; not of itself, for it would be deaf then."""
+    """Disposes of its upstream at one item; not of itself, for it would be deaf then."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, at: int) -> None:
         super().__init__()
+        self._at = at
         self._source = source
         self.disposed: list[int] = []
         """At each cancel, how often the source had been disposed of when it returned; 1 where it had ended."""
 
     def _keep(self, signal: Signal) -> None:
         super()._keep(signal)
-        if not signal.is_terminal and self.upstream is not None:
+        if not signal.is_terminal and len(self.signals) == self._at and self.upstream is not None:
             self.upstream.dispose()
             self.disposed += [1 if feed.ended else feed.disposed for feed in self._source.feeds]
 
 
 def dispose_inside_on_next(case: OperatorCase) -> None:
     """A subscriber that disposes of it inside `on_next` gets nothing more, and its source stops."""
-    for stubborn in (False, True):
+    places = range(1, len(list(case.items())) + 1)
+    for at, stubborn in itertools.product(places, (False, True)):
         source = Source(case.items, stubborn=stubborn)
-        watcher = _Canceller(source)
+        watcher = _Canceller(source, at)
         watcher.subscribe(made_of(case, source), Run())
         if not watcher.disposed:
             continue  # no item came, or all came before subscribing had returned
-        must(len(watcher.signals) == 1, f"{_told(watcher.signals[1:])} came after dispose")
+        must(len(watcher.signals) == at, f"{_told(watcher.signals[at:])} came after dispose at item {at}")
         must(watcher.disposed == [1], f"the source was disposed of {watcher.disposed[0]} times")
 
 
@@ -180,6 +182,7 @@ def lets_go_of_its_source(case: OperatorCase) -> None:
     kept = watcher.upstream
     feed = weakref.ref(source.feeds[0])
     watcher.dispose()
+    source.feeds.clear()
     del source, running, watcher
     gc.collect()
     must(feed() is None, "the subscription to the source is still referred to after dispose")

@@ -42,13 +42,14 @@ class _Feed(abc.DisposableBase):
         observer = self.observer
         if observer is None:
             return
+        _ = self.requests.total  # looked at before and after, so that what is asked for is seen
         if signal.kind is SignalKind.NEXT:
             observer.on_next(signal.value)
         elif signal.kind is SignalKind.ERROR:
             observer.on_error(signal.value)
         else:
             observer.on_completed()
-        _ = self.requests.total  # looked at, so that what is asked for next is seen
+        _ = self.requests.total
 
     def dispose(self) -> None:
         self.publisher.cancel(self)

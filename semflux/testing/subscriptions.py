@@ -102,7 +102,6 @@ class PushSubscription:
         self._source = source
         self._recorder = Recorder(feed)
         self._run = run
-        self._run.clock = clock
 
     @property
     def breaches(self) -> list[str]:

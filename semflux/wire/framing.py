@@ -87,8 +87,13 @@ class Framer(Protocol):
         """The first 8 KiB of a body that has given no frame yet; empty once one came."""
         ...
 
-    def receive(self, chunk: bytes) -> None:
+    def receive(self, chunk: bytes) -> bool:
         """Store *chunk*; nothing is parsed yet."""
+        ...
+
+    def single(self, chunk: bytes) -> RawFrame | None:
+        """The frame of *chunk*, if it is exactly one whole frame of the usual form and nothing waits before it;
+        else None, and the chunk is still to be received. A short way: servers send one frame at a time."""
         ...
 
     def frames(self) -> Iterator[RawFrame]:

@@ -107,8 +107,8 @@ class Intake:
         """
         return b"" if self.frames_seen else bytes(self._head)
 
-    def receive(self, chunk: bytes) -> None:
-        """Store *chunk*, which may be cut anywhere; nothing is parsed yet.
+    def receive(self, chunk: bytes) -> bool:
+        """Store *chunk*, which may be cut anywhere; nothing is parsed yet. True if `frames` has work to do.
 
         What comes after `close()`, after a failure or beyond *max_response_bytes* is dropped.
         """
@@ -116,7 +116,7 @@ class Intake:
         if seen > self._alarm:
             chunk = self._look_at(chunk)
             if not chunk:
-                return
+                return self.ready
         self._parts.append(chunk)
         self._held += len(chunk)
         if not self._fresh:
@@ -124,6 +124,14 @@ class Intake:
                 self._fresh = self.ready = True
             elif self._held > self._max_line:
                 self.ready = True
+        return self.ready
+
+    def single(self, chunk: bytes) -> RawFrame | None:
+        """The frame of *chunk*, if it is exactly one whole frame of the usual form and nothing waits before it.
+
+        Else None, and the chunk is still to be received.
+        """
+        return None
 
     def _look_at(self, chunk: bytes) -> bytes:
         """The part of *chunk* that is taken; what every chunk need not be asked is asked here."""

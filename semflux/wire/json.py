@@ -119,10 +119,12 @@ class TypedDecoder(Generic[T]):
         """*data* as the type; None when it is not, or too deep, or may hold a number too long."""
         size = len(data)
         bound = self._max_depth
-        # Measured: removing a byte is searched for by memchr, three times as fast as counting it.
+        # A level takes 2 bytes as an array, 5 as an object (`{"":}`). So what has fewer bytes than 5 a level, with
+        # 3 lent to each array, is shallow: nearly every frame needs but one look. (Measured: removing a byte is
+        # searched for by memchr, three times as fast as counting it.)
         if (
-            size > bound
-            and size - len(data.replace(b"{", b"").replace(b"[", b"")) > bound
+            size > 2 * bound
+            and size + 3 * (size - len(data.replace(b"[", b""))) > 5 * bound
             and _too_deep(data, bound)
         ):
             return None

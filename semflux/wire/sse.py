@@ -104,6 +104,35 @@ class SseFramer(Intake):
             yield frame
         self._reset()
 
+    def single(self, chunk: bytes) -> RawFrame | None:
+        size = len(chunk)
+        seen = self.bytes_seen + size
+        if (
+            self._parts
+            or seen > self._alarm
+            or self._lines is not None
+            or self._dirty
+            or self._skip_lf
+            or self._start
+            or self._event is not None
+            or size > self._safe_bytes
+            or self.frames_seen >= self._max_events
+        ):
+            return None
+        event: str | None = None
+        at, end = 0, chunk.find(b"\n")
+        if end != size - 2:
+            at = end + 1
+            name = chunk[:at]
+            if name not in self._names or chunk.find(b"\n", at) != size - 2:
+                return None
+            event = self._names[name]
+        if chunk[at : at + 6] != b"data: " or chunk[-1] != LF or CR in chunk:
+            return None
+        self.bytes_seen = seen
+        self.frames_seen += 1
+        return event, chunk[at + 6 : -2], True
+
     def _run(self) -> Iterator[RawFrame]:
         while True:
             lines = self._lines

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import reactivex
 
 from semflux import ChatEventGroup, ChatEventType, TextDelta
 from semflux import operators as ops
+from semflux.clock import VirtualClock
 from semflux.errors import ConnectionLostError
+from semflux.retry import Retry
 from tests.notation import draft
 
 T = ChatEventType
@@ -39,7 +42,10 @@ def failure() -> Exception:
     return ConnectionLostError("broken", kind="reset")
 
 
-CHAT: dict[str, Any] = {"items": lambda: [TextDelta("a"), TextDelta("b"), TextDelta("c")], "takes_none": False}
+CHAT: dict[str, Any] = {
+    "items": lambda: [TextDelta("a"), TextDelta("b"), TextDelta("c")],
+    "takes_none": False,
+}
 STAGE: dict[str, Any] = {
     "items": drafts,
     "failure": failure,
@@ -58,6 +64,9 @@ def same(value: Any) -> Any:
 NOT_OPERATORS = {"EventSubject", "Hooks", "Run", "SignalType"}
 """Names of `semflux.operators` that are something else."""
 
+TELLS_THE_END = {"ends_early": True, "skip": ["dispose_inside_on_next"]}
+"""These tell the end after their last item even to a subscriber that cancelled at it. The edge hides that."""
+
 OPERATORS: dict[str, list[Entry]] = {
     "aggregate": [entry(ops.aggregate(), **STAGE)],
     "collect_list": [entry(ops.collect_list(), holds_items=True)],
@@ -71,16 +80,24 @@ OPERATORS: dict[str, list[Entry]] = {
     "in_group": [entry(ops.in_group(ChatEventGroup.TEXT), **CHAT)],
     "map_": [entry(ops.map_(same)), entry(lambda source: source.map(str))],
     "normalize": [entry(ops.normalize(), **STAGE)],
+    "fallback_to": [entry(ops.fallback_to(reactivex.of(9)), recovers=True)],
+    "on_error_complete": [entry(ops.on_error_complete(), recovers=True)],
+    "on_error_map": [entry(ops.on_error_map(lambda error: RuntimeError("other")), maps_errors=True)],
+    "on_error_resume": [entry(ops.on_error_resume(lambda error: reactivex.of(9)), recovers=True)],
+    "on_error_return": [entry(ops.on_error_return(9), recovers=True)],
+    "retry": [entry(ops.retry(2), recovers=True)],
+    "retry_when": [entry(ops.retry_when(Retry.max(2)), recovers=True)],
+    "timeout": [entry(ops.timeout(item=5.0, clock=VirtualClock()))],
     "only": [entry(ops.only(T.TEXT_DELTA), **CHAT), entry(lambda source: source.only(T.RAW), **CHAT)],
     "pipeline": [entry(ops.pipeline(), **STAGE)],
     "single": [entry(ops.single(), ends_early=True, holds_items=True)],
     "take": [
         entry(ops.take(0), ends_early=True),
-        entry(ops.take(1), ends_early=True),
-        entry(lambda source: source.take(2), ends_early=True),
+        entry(ops.take(1), **TELLS_THE_END),
+        entry(lambda source: source.take(2), **TELLS_THE_END),
         entry(ops.take(99)),
     ],
-    "take_until": [entry(ops.take_until(lambda item: item == 2), ends_early=True)],
+    "take_until": [entry(ops.take_until(lambda item: item == 2), **TELLS_THE_END)],
     "take_while": [entry(ops.take_while(lambda item: item == 1), ends_early=True)],
     "terminate": [entry(ops.terminate(), **STAGE)],
     "text": [entry(ops.text(), **CHAT)],

@@ -12,7 +12,6 @@ from reactivex import Observable, abc
 from reactivex import operators as rx
 from reactivex.disposable import Disposable
 
-from semflux import Flux
 from semflux import operators as ops
 from semflux.errors import ConfigurationError
 from semflux.operators.lift import Link, lift

@@ -1,0 +1,36 @@
+"""Operators that let some items through, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Self, TypeVar
+
+from semflux import operators as ops
+from semflux.flux.base import Base
+
+T = TypeVar("T")
+
+
+class Filtering(Base[T], Generic[T]):
+    """`filter`, the takes and the skips; for Flux and ChatStream."""
+
+    __slots__ = ()
+
+    def filter(self, predicate: Callable[[T], object]) -> Self:
+        """The items for which *predicate* is true, and no others: no terminal event either."""
+        return self._same(ops.filter_(predicate))
+
+    def take(self, count: int) -> Self:
+        """The first *count* items; the source is cancelled before the end is told."""
+        return self._same(ops.take(count))
+
+    def take_while(self, predicate: Callable[[T], object]) -> Self:
+        """The items up to, and without, the first one for which *predicate* is false."""
+        return self._same(ops.take_while(predicate))
+
+    def take_until(self, predicate: Callable[[T], object]) -> Self:
+        """The items up to, and with, the first one for which *predicate* is true."""
+        return self._same(ops.take_until(predicate))
+
+
+__all__ = ("Filtering",)

@@ -1,0 +1,41 @@
+"""Operators that look at signals as they pass, and change none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Self, TypeVar
+
+from semflux import operators as ops
+from semflux.flux.base import Base
+from semflux.operators.do_finally import SignalType
+
+T = TypeVar("T")
+
+
+class Watching(Base[T], Generic[T]):
+    """`do_on_*` and the like; for Flux, Mono and ChatStream."""
+
+    __slots__ = ()
+
+    def do_on_next(self, callback: Callable[[T], object]) -> Self:
+        """Calls *callback* with each item before it goes on."""
+        return self._same(ops.do_on_next(callback))
+
+    def do_on_error(self, callback: Callable[[Exception], object]) -> Self:
+        """Calls *callback* with the error before it goes on."""
+        return self._same(ops.do_on_error(callback))
+
+    def do_on_complete(self, callback: Callable[[], object]) -> Self:
+        """Calls *callback* before the end goes on; not at an error, not at a cancel."""
+        return self._same(ops.do_on_complete(callback))
+
+    def do_on_cancel(self, callback: Callable[[], object]) -> Self:
+        """Calls *callback* when the subscriber cancels, before the source is told."""
+        return self._same(ops.do_on_cancel(callback))
+
+    def do_finally(self, callback: Callable[[SignalType], object]) -> Self:
+        """Calls *callback* exactly once with how it ended, after everything else."""
+        return self._same(ops.do_finally(callback))
+
+
+__all__ = ("Watching",)
