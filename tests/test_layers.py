@@ -29,7 +29,7 @@ SANS_IO = (
 
 ROOMS = (
     *SANS_IO,
-    "clock", "operators", "flux", "transport", "local", "model_pump", "model", "cli", "__init__", "__main__",
+    "clock", "retry", "operators", "flux", "transport", "local", "model_pump", "model", "testing", "cli", "__init__", "__main__",
 )  # fmt: skip
 
 BELOW_THE_LINE = {"reactivex", "aiohttp", "asyncio"}

@@ -1,0 +1,181 @@
+"""The short ways of the hot path give what the long ways give, and refuse what is not for them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semflux import Limits, parse
+from semflux.decoder import Decoder
+from semflux.dialects.anthropic import ANTHROPIC
+from semflux.dialects.openai_chat import OPENAI_CHAT
+from semflux.errors import BadFrameError, ToolArgumentsError
+from semflux.events import StepStart, ToolCallArgsDelta, ToolCallStart
+from semflux.fold import Fold
+from semflux.state import RunState
+from semflux.wire import NdjsonFramer, SseFramer
+from tests.frames import DONE, STOP, blk, cc, cu, dl, end, md, meaning, start, tc, text_block
+from tests.frames import read as read_as
+
+
+def read(data, dialect="openai-chat"):
+    """OpenAI chat unless another is meant."""
+    return read_as(data, dialect)
+
+
+CHAT = [
+    cc({"role": "assistant"}),
+    cc({"content": "a"}),
+    cc({"content": "天"}),
+    cc({"reasoning_content": "t"}),
+    cc(tc(0, "x", "f", "{")),
+    cc(tc(1, "y", "g", "{")),
+    cc(tc(0, None, None, '"k":1')),
+    cc(tc(1, None, None, '"k":2')),
+    cc(tc(0, None, None, "}")),
+    cc(tc(1, None, None, "}")),
+    cc(finish="tool_calls"),
+    cu(3, 2),
+    DONE,
+]
+
+
+def test_a_chunk_that_is_one_frame_gives_what_any_other_cutting_gives() -> None:
+    """Nearly every server sends them so."""
+    whole = meaning(read(b"".join(CHAT)))
+    assert meaning(read(CHAT)) == whole
+    assert [call.arguments for call in read(CHAT).response.tool_calls] == [{"k": 1}, {"k": 2}]
+
+
+@given(st.lists(st.integers(0, 2), min_size=len(CHAT), max_size=len(CHAT)))
+def test_frames_alone_or_together(joins: list[int]) -> None:
+    """Chunks of one frame beside chunks of several, in any mixture."""
+    chunks: list[bytes] = []
+    for frame, join in zip(CHAT, joins, strict=True):
+        if join and chunks:
+            chunks[-1] += frame
+        else:
+            chunks.append(frame)
+    assert meaning(read(chunks)) == meaning(read(CHAT))
+
+
+def taking(dialect=OPENAI_CHAT, first: bytes = CHAT[0]) -> Decoder:
+    state = RunState()
+    state.step = 0
+    decoder = Decoder(dialect, state)
+    # The framer looks closely at the first chunks, to see what kind of body this is.
+    for chunk in (first, b": hello\n\n"):
+        decoder.receive(chunk)
+        list(decoder.events())
+    return decoder
+
+
+def test_the_short_way_takes_a_whole_frame_alone() -> None:
+    """A tuple of what follows; None for what must be received."""
+    decoder = taking()
+    list(decoder.take(cc({"content": "the first text might begin with a tag"})))
+    assert [draft.text for draft in decoder.take(cc({"content": "a"}))] == ["a"]
+    assert isinstance(decoder.take(cc({"content": "a"})), tuple)
+    assert decoder.take(cc({"content": "a"})[:-1]) is None
+    assert decoder.take(b"data: x\ndata: y\n\n") is None
+    assert decoder.take(b"data:{}\n\n") is None
+    assert decoder.take(b": hello\n\n") is None
+    assert decoder.take(b"event: unseen\ndata: {}\n\n") is None
+    decoder.receive(b"data: ")
+    assert decoder.take(cc({"content": "a"})) is None
+
+
+def test_what_needs_more_than_a_tuple_is_an_iterator() -> None:
+    """It is the one that `events` gives, until it is used up."""
+    decoder = taking()
+    drafts = decoder.take(cc({"content": "a"}, "stop"))
+    assert drafts is decoder.events()
+    assert decoder.take(cc({"content": "b"})) is None
+    assert [type(draft).__name__ for draft in drafts] == ["TextDelta", "Seal"]
+    end = decoder.take(DONE)
+    assert [type(draft).__name__ for draft in end] == ["StepEnd"]
+    assert decoder.done
+
+
+def test_a_bad_frame_on_the_short_way_is_a_bad_frame() -> None:
+    """Before the finish signal it fails the stream, after it it is counted."""
+    with pytest.raises(BadFrameError, match="frame 2 of the openai-chat stream"):
+        list(taking().take(b"data: {nonsense}\n\n"))
+    decoder = taking()
+    list(decoder.take(cc(finish="stop")))
+    assert list(decoder.take(b"data: {nonsense}\n\n")) == []
+    seen = parse([*CHAT[:2], b"data: [1]\n\n"], dialect="openai-chat")
+    with pytest.raises(BadFrameError):
+        seen.block()
+
+
+def test_a_parser_that_raises_at_once_is_heard() -> None:
+    """One that makes tuples may refuse a frame before it gives anything."""
+    decoder = taking()
+
+    def refuse(event: str | None, data: bytes):
+        raise BadFrameError("no", kind="shape")
+
+    decoder.parser.decode = refuse
+    with pytest.raises(BadFrameError, match="frame 2"):
+        decoder.take(cc({"content": "a"}))
+    list(taking().take(cc(finish="stop")))
+    decoder = taking()
+    list(decoder.take(cc(finish="stop")))
+    decoder.parser.decode = refuse
+    assert decoder.take(cc({"content": "a"})) == ()
+
+
+def test_events_with_names_take_it_once_the_name_is_known() -> None:
+    """Anthropic's frames have two lines."""
+    decoder = taking(ANTHROPIC, start() + blk(0, "text", text=""))
+    delta = dl(0, "text_delta", text="a")
+    assert decoder.take(delta) is None
+    decoder.receive(delta)
+    list(decoder.events())
+    assert [draft.text for draft in decoder.take(delta)] == ["a"]
+    call = blk(1, "tool_use", id="t", name="f", input={}) + dl(1, "input_json_delta", partial_json='{"k"')
+    call += dl(1, "input_json_delta", partial_json=":1}") + end(1)
+    data = b"".join([start(), text_block(0, "a", "b"), call, md("tool_use"), STOP])
+    singles = [frame + b"\n\n" for frame in data.split(b"\n\n")[:-1]]
+    assert meaning(read(singles, "anthropic")) == meaning(read(data, "anthropic"))
+
+
+def test_lines_have_no_short_way() -> None:
+    """A framer may have none."""
+    framer = NdjsonFramer()
+    assert framer.single(b"{}\n") is None
+    sse = SseFramer()
+    for chunk in (b"data: a\n\n", b"data: b\n\n"):
+        sse.receive(chunk)
+        assert len(list(sse.frames())) == 1
+    assert sse.single(b"data: b\n\n") == (None, b"b", True)
+    assert sse.single(b"datum: b\n\n") is None
+    assert (sse.frames_seen, sse.bytes_seen) == (3, 27)
+
+
+def test_the_lane_of_a_call_is_the_same_as_adding() -> None:
+    """With the same bound."""
+    fold = Fold(limits=Limits(max_tool_args_chars=3))
+    for event in (StepStart(), ToolCallStart("c", "f"), ToolCallArgsDelta("1", "c")):
+        fold.add(event)
+    assert fold.call_lane("other") is None
+    lane = fold.call_lane("c")
+    assert lane is not None
+    lane("23")
+    with pytest.raises(ToolArgumentsError, match="bound of 3 characters"):
+        lane("4")
+
+
+@pytest.mark.parametrize(
+    "between", [cc({"content": "x"}), cc(tc(2, "z", "h", "{}")), cu(1, 1), b": c\n\n"], ids=str
+)
+def test_whatever_comes_between_fragments_they_find_their_calls(between: bytes) -> None:
+    """Lanes end with the next event of another kind."""
+    frames = [*CHAT[:7], between, *CHAT[7:]]
+    seen = read(b"".join(frames))
+    found = {call.name: json.loads(call.arguments_json) for call in seen.response.tool_calls}
+    assert {name: found[name] for name in "fg"} == {"f": {"k": 1}, "g": {"k": 2}}
