@@ -1,11 +1,15 @@
 """The aggregator: folds the events of the stream and puts what they came to on those that tell it."""
 
+# pyright: reportPrivateUsage=false
+# The table at the end names methods of the class above it.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from semflux.events import EVENT_CLASSES, AnyChatEvent, ChatEventType, thaw_event
+from semflux.fold import ARMS as FOLD
 from semflux.fold import Fold
 from semflux.stage import Stage
 from semflux.state import RunState
@@ -30,24 +34,12 @@ class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
     def __init__(self, state: RunState | None = None) -> None:
         self._fold: Fold = (state or RunState()).fold
         self._add = self._fold.add
-        self.arms: dict[type[Any], Callable[[Any], None]] = self._fold.arms()
-        """What is done with a draft, by its class; nothing where there is none."""
-        for event_type, arm in {
-            T.TOOL_CALL_END: self._call,
-            T.USAGE: self._usage,
-            T.STEP_END: self._step,
-            T.RESPONSE_END: self._end,
-            T.ABORT: self._partial,
-            T.ERROR: self._error,
-        }.items():
-            draft: type[Any] = EVENT_CLASSES[event_type].draft_class
-            self.arms[draft] = arm
 
     def push(self, item: AnyChatEvent) -> Iterable[AnyChatEvent]:
         draft = thaw_event(item)
-        arm = self.arms.get(draft.__class__)
+        arm = AGGREGATE.get(draft.__class__)
         if arm is not None:
-            arm(draft)
+            arm(self, draft)
         return (draft,)
 
     def _call(self, event: Any) -> None:
@@ -81,5 +73,22 @@ class Aggregator(Stage[AnyChatEvent, AnyChatEvent]):
         if event.error.partial is None:
             event.error.partial = event.response
 
+    def fold_in(self, event: Any) -> None:
+        """Fold an event that tells nothing of what it came to."""
+        FOLD[event.__class__](self._fold, event)
 
-__all__ = ("Aggregator",)
+
+# One table for all streams: a bound method for each class and stream would be a seventh of a stream's memory.
+AGGREGATE: dict[type[Any], Callable[[Aggregator, Any], None]] = dict.fromkeys(FOLD, Aggregator.fold_in)
+"""What is done with a draft, by its class; nothing where there is none."""
+for _type, _arm in {
+    T.TOOL_CALL_END: Aggregator._call,
+    T.USAGE: Aggregator._usage,
+    T.STEP_END: Aggregator._step,
+    T.RESPONSE_END: Aggregator._end,
+    T.ABORT: Aggregator._partial,
+    T.ERROR: Aggregator._error,
+}.items():
+    AGGREGATE[EVENT_CLASSES[_type].draft_class] = _arm
+
+__all__ = ("AGGREGATE", "Aggregator")

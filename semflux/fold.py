@@ -176,7 +176,7 @@ class Fold:
             ResponseTooLargeError: if the text or thinking of the step passes its bound.
             ToolArgumentsError: if the arguments of one call, or the number of calls, do.
         """
-        arm = _ARMS.get(type(event))
+        arm = ARMS.get(type(event))
         if arm is not None:
             arm(self, event)
 
@@ -228,10 +228,6 @@ class Fold:
             to_entry(text)
 
         return add
-
-    def arms(self) -> dict[type[Any], Callable[[Any], None]]:
-        """What `add` does, by class of event: for the pipeline, which has the class at hand."""
-        return {cls: arm.__get__(self) for cls, arm in _ARMS.items()}
 
     def _begin(self, event: StepStart) -> None:
         self._step = _Step(event.step)
@@ -472,9 +468,10 @@ _BY_CLASS: dict[ChatEventType, Callable[[Fold, Any], None]] = {
     UsageEvent.type: Fold._usage,
     StepEnd.type: Fold._end,
 }
-_ARMS: dict[type[Any], Callable[[Fold, Any], None]] = {}
+ARMS: dict[type[Any], Callable[[Fold, Any], None]] = {}
+"""What `Fold.add` does, by class of event; nothing where there is none."""
 for _type, _arm in _BY_CLASS.items():
-    _ARMS[EVENT_CLASSES[_type]] = _arm
-    _ARMS[EVENT_CLASSES[_type].draft_class] = _arm
+    ARMS[EVENT_CLASSES[_type]] = _arm
+    ARMS[EVENT_CLASSES[_type].draft_class] = _arm
 
-__all__ = ("Fold", "complete_call")
+__all__ = ("ARMS", "Fold", "complete_call")

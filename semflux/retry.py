@@ -201,12 +201,12 @@ class Retry:
         done = signal.total_retries_in_a_row if self._in_a_row else signal.total_retries
         if self._limit is not None and done >= self._limit:
             self._exhaust(signal, done)
-        asked = getattr(failure, "retry_after", None)
+        asked: Any = getattr(failure, "retry_after", None)
         if not _is_number(asked):
             return self._wait(done, random)
         if asked > self._retry_after_limit:
             raise failure
-        return max(self._wait(done, random), asked)
+        return max(self._wait(done, random), float(asked))
 
     def _exhaust(self, signal: RetrySignal, done: int) -> NoReturn:
         failure = signal.failure

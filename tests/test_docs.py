@@ -300,17 +300,28 @@ def errors_tree() -> str:
     return f"```text\n{textwrap.dedent(drawn)}\n```\n\n" + "\n".join(lines)
 
 
+def members_of(cls: type) -> dict[str, Any]:
+    """The methods of a class and of the mixins it is made of, its own first."""
+    found: dict[str, Any] = {}
+    for each in cls.__mro__:
+        if each.__module__.startswith("semflux.flux"):
+            for name, member in vars(each).items():
+                found.setdefault(name, member)
+    return found
+
+
 def operators_table() -> str:
     lines = ["| Method | On | Gives | What |", "|---|---|---|---|"]
     seen: set[str] = set()
-    for cls in (semflux.ChatStream, semflux.Flux, semflux.Mono):
-        for name, member in vars(cls).items():
+    members = {cls: members_of(cls) for cls in (semflux.ChatStream, semflux.Flux, semflux.Mono)}
+    for cls in members:
+        for name, member in members[cls].items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
             if name.startswith("_") or not inspect.isfunction(function) or name in seen:
                 continue
             seen.add(name)
-            owners = [c.__name__ for c in (semflux.ChatStream, semflux.Flux, semflux.Mono) if name in vars(c)]
-            gives = str(inspect.signature(function).return_annotation)
+            owners = [c.__name__ for c in members if name in members[c]]
+            gives = str(inspect.signature(function).return_annotation).replace("Self", "the same")
             said = inspect.cleandoc(inspect.getdoc(getattr(cls, name)) or "").split("\n\n")[0]
             lines.append(
                 f"| `{name}` | {', '.join(owners)} | `{cell(gives)}` | {cell(' '.join(said.split()))} |"

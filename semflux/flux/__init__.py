@@ -4,13 +4,28 @@ pump.py      moves a stream on: bytes to Subject, as far as the subscriber wants
 source.py    pump, Subject and pipeline as one cold observable
 edge.py      where a stream meets its subscriber; iterate.py: the pull side; blocking.py: plain code
 flux.py, mono.py, chat.py, parse.py   what users hold
+connectable.py, sinks.py              a shared stream that is started by hand; a stream that is fed by hand
 """
 
 from semflux.flux.chat import ChatStream
+from semflux.flux.connectable import Connectable
 from semflux.flux.flux import Flux
 from semflux.flux.iterate import EventIterator
 from semflux.flux.mono import Mono
 from semflux.flux.parse import ByteSource, parse
+from semflux.flux.sinks import EmitResult, Sink, Sinks
 from semflux.operators.do_finally import SignalType
 
-__all__ = ("ByteSource", "ChatStream", "EventIterator", "Flux", "Mono", "SignalType", "parse")
+__all__ = (
+    "ByteSource",
+    "ChatStream",
+    "Connectable",
+    "EmitResult",
+    "EventIterator",
+    "Flux",
+    "Mono",
+    "SignalType",
+    "Sink",
+    "Sinks",
+    "parse",
+)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from semflux import operators as ops
+from semflux.clock import Clock
 from semflux.errors import StreamAbortedError
 from semflux.events import Abort, AnyChatEvent, ChatEvent, ChatEventGroup, ChatEventType, ResponseEnd
 from semflux.flux.flux import Flux
@@ -37,6 +38,17 @@ class ChatStream(Flux[AnyChatEvent]):
     def in_group(self, *groups: ChatEventGroup) -> ChatStream:
         """Exactly the events of these groups."""
         return ChatStream(self._apply(ops.in_group(*groups)))
+
+    def coalesce(
+        self, max_chars: int | None = None, max_delay: float | None = None, *, clock: Clock | None = None
+    ) -> ChatStream:
+        """Consecutive deltas of one block as one: *max_chars* held at most, for *max_delay* seconds at most. Nothing is
+        lost, the order is kept, and any other event first lets out what is held."""
+        return ChatStream(self._apply(ops.coalesce(max_chars, max_delay, clock=clock)))
+
+    def snapshots(self) -> Flux[ChatResponse]:
+        """The response so far after each event of content or usage; the whole one at RESPONSE_END."""
+        return Flux(self._apply(ops.snapshots()))
 
     def text(self) -> Flux[str]:
         """The pieces of the answer's text."""

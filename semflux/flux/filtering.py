@@ -32,5 +32,17 @@ class Filtering(Base[T], Generic[T]):
         """The items up to, and with, the first one for which *predicate* is true."""
         return self._same(ops.take_until(predicate))
 
+    def skip(self, count: int) -> Self:
+        """Without the first *count* items."""
+        return self._same(ops.skip(count))
+
+    def skip_while(self, predicate: Callable[[T], object]) -> Self:
+        """Without the items up to the first one for which *predicate* is false, which comes."""
+        return self._same(ops.skip_while(predicate))
+
+    def skip_until(self, predicate: Callable[[T], object]) -> Self:
+        """Without the items up to the first one for which *predicate* is true, which comes."""
+        return self._same(ops.skip_until(predicate))
+
 
 __all__ = ("Filtering",)

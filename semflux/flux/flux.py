@@ -17,12 +17,15 @@ from semflux import operators as ops
 from semflux.flux.base import Base
 from semflux.flux.blocking import run_blocking
 from semflux.flux.collecting import Collecting
+from semflux.flux.combining import Combining
 from semflux.flux.edge import attach, edge_of
 from semflux.flux.filtering import Filtering
 from semflux.flux.iterate import EventIterator, last_of
 from semflux.flux.making import Making
 from semflux.flux.mono import Mono
+from semflux.flux.pressure import Pressure
 from semflux.flux.recovering import Recovering
+from semflux.flux.sharing import Sharing
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
 from semflux.operators.run import run_of
@@ -37,9 +40,12 @@ class Flux(
     Making[T],
     Transforming[T],
     Filtering[T],
+    Combining[T],
     Watching[T],
     Recovering[T],
     Collecting[T],
+    Sharing[T],
+    Pressure[T],
     Generic[T],
 ):
     """A cold stream: each subscription starts it anew, with a request of its own.

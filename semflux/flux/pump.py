@@ -238,9 +238,10 @@ class Pump(abc.DisposableBase):
         self.over = True
         if error.provider is None and self._decoder is not None:
             error.provider = self._decoder.parser.options.provider or self._decoder.dialect.name
+        # The connection is closed before anybody is told: a recovery may open another at once.
+        self._close()
         self._flush()
         self.subject.on_error(error)
-        self._close()
 
     def abort(self, reason: str) -> None:
         """End the stream with ABORT."""

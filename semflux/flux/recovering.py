@@ -67,8 +67,9 @@ class Recovering(Base[T], Generic[T]):
         """Fail when a limit, in seconds, passes: *first* until the first item (on a chat stream: the first content
         event), *item* from one to the next, *total* for the whole; the source is cancelled first. *fallback*: go on
         with that stream instead."""
-        limited = self._same(ops.timeout(total, first=first, item=item, clock=clock, chat=self.is_chat))
-        return limited if fallback is None else limited.on_error_resume(lambda error: fallback, TimeoutError)
+        return self._same(
+            ops.timeout(total, first=first, item=item, fallback=fallback, clock=clock, chat=self.is_chat)
+        )
 
 
 __all__ = ("Recovering",)

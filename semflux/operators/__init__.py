@@ -8,14 +8,51 @@ All work in `observable.pipe(...)` of RxPY. `Flux` has them as methods.
 """
 
 from semflux.operators.aggregate import aggregate
+from semflux.operators.coalesce import (
+    coalesce,
+)
 from semflux.operators.collect_list import collect_list
+from semflux.operators.concat import (
+    concat_with,
+    default_if_empty,
+    start_with,
+    switch_if_empty,
+)
+from semflux.operators.concat_map_iterable import (
+    concat_map_iterable,
+)
+from semflux.operators.decide import (
+    all_,
+    any_,
+    element_at,
+    has_element,
+    has_elements,
+)
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
+from semflux.operators.fold import (
+    collect,
+    collect_map,
+    count,
+    last,
+    reduce,
+    reduce_with,
+    single_or_empty,
+)
+from semflux.operators.handle import (
+    handle,
+)
 from semflux.operators.hooks import Hooks
+from semflux.operators.ignore_elements import (
+    ignore_elements,
+)
 from semflux.operators.in_group import in_group
 from semflux.operators.map import map_
+from semflux.operators.map_not_none import (
+    map_not_none,
+)
 from semflux.operators.normalize import normalize
 from semflux.operators.on_error import (
     fallback_to,
@@ -28,7 +65,20 @@ from semflux.operators.only import only
 from semflux.operators.pipeline import pipeline
 from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
+from semflux.operators.scan import (
+    index,
+    scan,
+    scan_with,
+)
 from semflux.operators.single import single
+from semflux.operators.skip import (
+    skip,
+    skip_until,
+    skip_while,
+)
+from semflux.operators.snapshots import (
+    snapshots,
+)
 from semflux.operators.subject import EventSubject
 from semflux.operators.take import take
 from semflux.operators.take_until import take_until
@@ -43,17 +93,34 @@ __all__ = (
     "Run",
     "SignalType",
     "aggregate",
+    "all_",
+    "any_",
+    "coalesce",
+    "collect",
     "collect_list",
+    "collect_map",
+    "concat_map_iterable",
+    "concat_with",
+    "count",
+    "default_if_empty",
     "do_finally",
     "do_on_cancel",
     "do_on_complete",
     "do_on_error",
     "do_on_next",
+    "element_at",
     "fallback_to",
     "filter_",
     "filter_events",
+    "handle",
+    "has_element",
+    "has_elements",
+    "ignore_elements",
     "in_group",
+    "index",
+    "last",
     "map_",
+    "map_not_none",
     "normalize",
     "on_error_complete",
     "on_error_map",
@@ -61,9 +128,20 @@ __all__ = (
     "on_error_return",
     "only",
     "pipeline",
+    "reduce",
+    "reduce_with",
     "retry",
     "retry_when",
+    "scan",
+    "scan_with",
     "single",
+    "single_or_empty",
+    "skip",
+    "skip_until",
+    "skip_while",
+    "snapshots",
+    "start_with",
+    "switch_if_empty",
     "take",
     "take_until",
     "take_while",

@@ -123,6 +123,20 @@ class Lifted(Direct[Out]):
         return link
 
 
+class Owned(Lifted[Out]):
+    """A source with an operator on it that has to do with its run: fails it, or drives it on.
+
+    Where another source of the subscription (of a merge, of a concat) is the driver of the run already, the
+    operator and its source get a run of their own, which is pushed to.
+    """
+
+    def _subscribe_core(
+        self, observer: abc.ObserverBase[Out], scheduler: abc.SchedulerBase | None = None
+    ) -> abc.DisposableBase:
+        run = run_of(scheduler)
+        return super()._subscribe_core(observer, (run if run.driver is None else run.another()).scheduler)
+
+
 def lift(
     make: Callable[[abc.ObserverBase[Out], Run], Link[Any, Out]],
 ) -> Callable[[abc.ObservableBase[Any]], Observable[Out]]:
@@ -197,4 +211,14 @@ def stage_operator(
     return lift(lambda below, run: StageLink(make(run), below, run))
 
 
-__all__ = ("NOTHING", "Direct", "Lifted", "Link", "StageLink", "lift", "stage_operator", "subscribe_to")
+__all__ = (
+    "NOTHING",
+    "Direct",
+    "Lifted",
+    "Link",
+    "Owned",
+    "StageLink",
+    "lift",
+    "stage_operator",
+    "subscribe_to",
+)

@@ -11,7 +11,7 @@ from typing import Any
 
 from reactivex import Observable, abc
 
-from semflux.aggregate import Aggregator
+from semflux.aggregate import AGGREGATE, Aggregator
 from semflux.blocks import is_whole
 from semflux.calls import Call
 from semflux.errors import SemfluxError
@@ -33,6 +33,7 @@ from semflux.terminate import Terminator
 
 _LANES = frozenset({TextDelta.draft_class, ThinkingDelta.draft_class})
 _class_of: Callable[[Any], type[Any]] = type
+_arm_of = AGGREGATE.get
 _ARGS = ToolCallArgsDelta.draft_class
 _TERMINAL_CLASSES = frozenset({ResponseEnd, Abort, Error})
 
@@ -41,8 +42,8 @@ class PipelineLink(Link[Any, AnyChatEvent]):
     """The four stages at work in one subscription."""
 
     __slots__ = (
+        "_aggregator",
         "_args_shown",
-        "_arms",
         "_call_lanes",
         "_down",
         "_fold",
@@ -71,7 +72,7 @@ class PipelineLink(Link[Any, AnyChatEvent]):
         self._normalizer = Normalizer(run.state)
         self._push = self._normalizer.push
         self._fold = run.state.fold
-        self._arms = Aggregator(run.state).arms.get
+        self._aggregator = Aggregator(run.state)
         self._terminator = Terminator(run.state)
         self._shown = shown_classes(keep)
         self._keep = None if keep is None or self._shown is not None else delivers(keep)
@@ -182,9 +183,9 @@ class PipelineLink(Link[Any, AnyChatEvent]):
     def _emit(self, drafts: Iterable[Any]) -> None:
         state, shown = self._state, self._shown
         for draft in drafts:
-            arm = self._arms(_class_of(draft))
+            arm = _arm_of(_class_of(draft))
             if arm is not None:
-                arm(draft)
+                arm(self._aggregator, draft)
             frozen = draft.frozen_class
             if frozen in _TERMINAL_CLASSES:
                 event = self._terminator.stamp(draft)
@@ -229,9 +230,9 @@ class PipelineLink(Link[Any, AnyChatEvent]):
         goes on with it; none if it has ended."""
         events: list[AnyChatEvent] = []
         for draft in self._normalizer.finish(error):
-            arm = self._arms(_class_of(draft))
+            arm = _arm_of(_class_of(draft))
             if arm is not None:
-                arm(draft)
+                arm(self._aggregator, draft)
             event = self._terminator.stamp(draft)
             shown = self._shown
             if event.is_terminal or (

@@ -1,12 +1,14 @@
 """Recovery: what keeps a chat stream one sane stream over several attempts.
 
 Rule 1. ERROR alone is held back until it is decided. The ends of blocks and the partial STEP_END before it
-        stay: they are true whatever comes next.
+        stay: they are true whatever comes next. Where a user's function above raised, so that there is no ERROR
+        and nothing is ended, they are made when the stream goes on.
 Rule 2. Recovered: ERROR is dropped, STATUS (retry, restart or fallback) comes, and the next attempt goes on
         in the same `Run`: one response id, one order, one count of steps, one fold, one usage.
 Rule 3. Not recovered: ERROR, then `on_error` with the same exception.
 Rule 4. Whether content came is read from the Run, never from what a filter let through.
 Rule 5. A source that is not a cold chat stream of ours is copied event by event into the Run.
+Rule 6. A failure that an operator below brought about (a limit for the whole) is none of an attempt: it passes.
 
 On a plain Flux there is no ERROR and no STATUS: the next attempt's items follow.
 """
@@ -14,28 +16,34 @@ On a plain Flux there is no ERROR and no STATUS: the next attempt's items follow
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import attrs
 from reactivex import Observable, abc
 
-from semflux.clock import Clock, LoopClock, Timer
+from semflux.clock import Clock, LoopClock
 from semflux.errors import ConfigurationError, SemfluxError
 from semflux.events import (
     Abort,
-    AnyChatEvent,
+    ChatEventGroup,
+    ChatEventPhase,
     Error,
-    ResponseStart,
+    RefusalDelta,
     Status,
-    StepStart,
     freeze_event,
     thaw_event,
 )
 from semflux.normalize import as_semflux_error
+from semflux.operators.between import Between, Steps
+from semflux.operators.copying import CopyLink
+from semflux.operators.hooks import Hooks
 from semflux.operators.lift import Direct, Lifted, Link, subscribe_to
 from semflux.operators.pipeline import PipelineLink
-from semflux.operators.run import Run
+from semflux.operators.run import Run, run_of
+
+_START, _DELTA, _END = ChatEventPhase.START, ChatEventPhase.DELTA, ChatEventPhase.END
 
 
 @attrs.frozen(kw_only=True)
@@ -48,24 +56,36 @@ class Attempt:
     """retry, restart or fallback: the `sub_type` of the STATUS that tells it."""
     text: str | None = None
     """Its text."""
-    wait: float = 0.0
-    """Seconds to wait first."""
     foreign: bool = False
     """True if it cannot go on in a given `Run`: its events are copied."""
-    begun: Callable[[], object] | None = None
-    """Called after the wait, before the attempt."""
+    before: Callable[[], Iterable[object]] | None = None
+    """Called before the wait; each awaitable that it gives is awaited before the next one is asked for."""
+    wait: float = 0.0
+    """Seconds to wait."""
+    after: Callable[[], Iterable[object]] | None = None
+    """As *before*, after the wait."""
+
+    def steps(self) -> Steps:
+        """What has to be waited for before it begins."""
+        for each in self.before() if self.before is not None else ():
+            if inspect.isawaitable(each):
+                yield each
+        if self.wait > 0:
+            yield self.wait
+        for each in self.after() if self.after is not None else ():
+            if inspect.isawaitable(each):
+                yield each
 
 
 class Recovery(Protocol):
     """Decides about failures; one for each subscription."""
 
-    def item(self) -> None:
-        """An item went down."""
-        ...
+    def next(self, error: Exception, *, content: bool, progress: bool) -> Attempt | None:
+        """The next attempt; None if *error* is final. What it raises takes the place of *error*.
 
-    def next(self, error: Exception, *, content: bool) -> Attempt | None:
-        """The next attempt; None if *error* is final. *content*: whether something has been shown already.
-        What it raises takes the place of *error*."""
+        *content*: something has been shown already, in any attempt: on a chat stream a content event, else
+        an item. *progress*: in this attempt.
+        """
         ...
 
 
@@ -76,59 +96,196 @@ def is_chat_source(source: object) -> bool:
     return isinstance(source, Direct) and getattr(source, "is_chat", False)
 
 
+_Key = tuple[ChatEventGroup, str | None, int | None, str | None]
+
+
+def _key(event: Any) -> _Key:
+    return (event.group, event.item_id, event.index, event.tool_call_id)
+
+
 class RecoverLink(Link[Any, Any]):
     """Recovery at work in one subscription."""
 
-    __slots__ = ("_chat", "_held", "_items", "_recovery", "_waiting")
+    __slots__ = (
+        "_between",
+        "_chat",
+        "_following",
+        "_held",
+        "_items",
+        "_mark",
+        "_open",
+        "_recovery",
+        "_subscribing",
+    )
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, recovery: Recovery, *, chat: bool) -> None:
         super().__init__(below, run)
         self._recovery = recovery
         self._chat = chat
         self._held: Error | None = None
-        self._items = False
-        self._waiting: _Waiting | None = None
+        self._items = 0
+        self._mark = 0
+        """What `_count` was when the attempt began."""
+        self._open: set[_Key] = set()
+        """What has started below, and not ended."""
+        self._between: Between | None = None
+        self._subscribing = False
+        self._following: tuple[abc.ObservableBase[Any], bool] | None = None
+        """The source to subscribe to next, and whether it is foreign, where the one before failed at once."""
+
+    # What comes from above
 
     def on_next(self, value: Any) -> None:
         if self.stopped:
             return
-        if self._chat and isinstance(value, Error):
-            self._held = value
-            return
-        self._items = True
-        self._recovery.item()
+        if not self._chat:
+            self._items += 1
+        elif value.phase is not _DELTA:
+            if isinstance(value, Error):
+                self._held = value
+                return
+            if value.phase is _START:
+                self._open.add(_key(value))
+            elif value.phase is _END:
+                self._open.discard(_key(value))
         self.below.on_next(value)
+
+    def on_completed(self) -> None:
+        held, self._held = self._held, None
+        if held is not None and not self.stopped:
+            # An operator above has ended the stream with its ERROR: take(n), say.
+            self.below.on_next(held)
+        super().on_completed()
 
     def on_error(self, error: Exception) -> None:
         if self.stopped:
             return
-        content = self.run.state.fold.content_ever if self._chat else self._items
+        if self._following is not None or self._between is not None:
+            # A source that failed while it was subscribed to, and then raised.
+            Hooks.drop_error(error)
+            return
+        trace = error.__traceback__
         try:
-            attempt = self._recovery.next(error, content=content)
+            attempt = None if self._is_from_below() else self._decide(error)
+            clock = self._clock() if attempt is not None and attempt.wait > 0 else None
         except Exception as raised:
-            self.give_up(raised)
+            if raised is error:
+                # Its frames are of no use, and hold what they are about.
+                raised.__traceback__ = trace
+            elif raised.__cause__ is None and raised.__context__ is None:
+                raised.__context__ = error
+            self._give_up(raised)
             return
         if attempt is None:
-            self.give_up(error)
+            self._give_up(error)
             return
-        if self._chat:
-            self._tell(attempt)
-        if self.stopped:
-            return
-        if attempt.wait > 0:
-            self._wait(attempt)
-        else:
-            self._begin(attempt)
+        self._go_on(attempt, error, clock)
 
-    def give_up(self, error: Exception) -> None:
-        """The failure is final."""
-        if self.stopped:
-            return
-        held, self._held = self._held, None
+    def _is_from_below(self) -> bool:
+        """True if an operator below has failed the stream."""
+        by = self.run.failed_by
+        link: Any = None if by is None else self.below
+        while link is not None and link is not by:
+            link = getattr(link, "below", None)
+        return link is not None
+
+    def _decide(self, error: Exception) -> Attempt | None:
+        count = self._count()
+        return self._recovery.next(error, content=count > 0, progress=count > self._mark)
+
+    def _count(self) -> int:
+        return self.run.state.fold.contents if self._chat else self._items
+
+    def _clock(self) -> Clock:
+        try:
+            return self.run.clock or LoopClock(asyncio.get_running_loop())
+        except RuntimeError:
+            raise ConfigurationError(
+                "a retry after some time needs a running event loop to wait in: use block(), or subscribe "
+                "inside asyncio.run(...)"
+            ) from None
+
+    # Going on
+
+    def _go_on(self, attempt: Attempt, error: Exception, clock: Clock | None) -> None:
+        driver = self.run.driver
+        if driver is not None and not driver.over:
+            # That of another source, of a merge: only a plain stream meets it here.
+            self.run = self.run.another()
         if self._chat:
+            self._tell(attempt, error)
+            if self.stopped:
+                return
+        between = self._between = Between(
+            attempt.steps(), clock, lambda: self._begin(attempt), self._fail_between, self._abort_between
+        )
+        self.run.drive(between)
+        between.go_on()
+
+    def _tell(self, attempt: Attempt, error: Exception) -> None:
+        """STATUS, in the place of the ERROR that nobody has seen."""
+        state, head = self.run.state, self.run.head
+        if self._held is None and isinstance(head, PipelineLink):
+            for event in head.closing(error):
+                # What an operator above has hidden the start of has no end either.
+                if event.phase is _START or event.type in _ALWAYS or _key(event) in self._open:
+                    self.on_next(event)
+        if self._held is not None:
+            state.seq = self._held.seq
+            self._held = None
+        draft: Any = Status.draft_class(attempt.status, attempt.text, state.origin)
+        draft.seq = state.seq
+        draft.time = state.time()
+        state.seq += 1
+        self.below.on_next(freeze_event(draft))
+
+    def _begin(self, attempt: Attempt) -> None:
+        self._between = None
+        self._mark = self._count()
+        self.run.renew(keep_state=self._chat)
+        if self._chat:
+            state = self.run.state
+            state.attempt = 1 if attempt.status == "fallback" else state.attempt + 1
+        self._subscribe(attempt.source, foreign=attempt.foreign)
+
+    def start(self, source: abc.ObservableBase[Any]) -> None:
+        """Begin with *source*."""
+        self._subscribe(source, foreign=not is_chat_source(source))
+
+    def _subscribe(self, source: abc.ObservableBase[Any], *, foreign: bool) -> None:
+        """In a loop, not by recursion: any number of sources may fail while they are subscribed to."""
+        self._following = (source, foreign and self._chat)
+        if self._subscribing:
+            return
+        self._subscribing = True
+        try:
+            while self._following is not None and not self.stopped:
+                source, foreign = self._following
+                self._following = None
+                upstream = self._connected(source, foreign)
+                if self._following is None:
+                    self.connect(upstream)
+                else:
+                    upstream.dispose()
+        finally:
+            self._subscribing = False
+            self._following = None
+
+    def _connected(self, source: abc.ObservableBase[Any], foreign: bool) -> abc.DisposableBase:
+        if not foreign:
+            return subscribe_to(source, self, self.run)
+        copied = CopyLink(PipelineLink(self, self.run, None), self.run)
+        copied.connect(subscribe_to(source, copied, self.run.another()))
+        return copied
+
+    # Ending
+
+    def _give_up(self, error: Exception) -> None:
+        """The failure is final."""
+        held, self._held = self._held, None
+        if held is not None:
             error = as_semflux_error(error)
-            if held is not None:
-                self._show(held, error)
+            self._show(held, error)
         self.upstream = None
         super().on_error(error)
 
@@ -142,121 +299,33 @@ class RecoverLink(Link[Any, Any]):
             held = freeze_event(draft)
         self.below.on_next(held)
 
-    def _tell(self, attempt: Attempt) -> None:
-        """STATUS, in the place of the ERROR that nobody has seen."""
-        state = self.run.state
-        if self._held is not None:
-            state.seq = self._held.seq
-            self._held = None
-        draft: Any = Status.draft_class(attempt.status, attempt.text, state.origin)
-        draft.seq = state.seq
-        draft.time = state.time()
-        state.seq += 1
-        self.below.on_next(freeze_event(draft))
-
-    def _wait(self, attempt: Attempt) -> None:
-        try:
-            clock = self.run.clock or LoopClock(asyncio.get_running_loop())
-        except RuntimeError:
-            self.give_up(
-                ConfigurationError(
-                    f"a retry after {attempt.wait:g} s needs a running event loop to wait in: use block(), or "
-                    "subscribe inside asyncio.run(...)"
-                )
-            )
-            return
-        self._waiting = _Waiting(self, attempt, clock)
-        self.run.drive(self._waiting)
-
-    def resume(self, attempt: Attempt) -> None:
-        """The wait is over."""
-        self._waiting = None
-        if not self.stopped:
-            self._begin(attempt)
-
-    def _begin(self, attempt: Attempt) -> None:
-        try:
-            if attempt.begun is not None:
-                attempt.begun()
-        except Exception as error:
-            self.give_up(error)
-            return
-        self.run.renew(keep_state=self._chat)
+    def _fail_between(self, error: Exception) -> None:
+        """A failure that is not about an attempt: there is no ERROR yet."""
+        self._between = None
         if self._chat:
-            state = self.run.state
-            state.attempt = 1 if attempt.status == "fallback" else state.attempt + 1
-        if self._chat and attempt.foreign:
-            copied = CopyLink(PipelineLink(self, self.run, None), self.run)
-            self.connect(copied)
-            copied.connect(subscribe_to(attempt.source, copied, Run()))
-        else:
-            self.connect(subscribe_to(attempt.source, self, self.run))
+            PipelineLink(_Final(self), self.run, None).on_error(error)
+        elif not self.stopped:
+            super().on_error(error)
 
-    def dispose(self) -> None:
-        super().dispose()
-        if self._waiting is not None:
-            self._waiting.end()
-
-    def abort(self, reason: str) -> None:
-        """Abort while no attempt is running."""
+    def _abort_between(self, reason: str) -> None:
+        self._between = None
         if not self.stopped:
             pipe = PipelineLink(self, self.run, None)
             pipe.on_next(Abort.draft_class(reason, origin=self.run.state.origin))
 
+    def dispose(self) -> None:
+        super().dispose()
+        self._held = None
+        if self._between is not None:
+            self._between.end()
 
-class _Waiting:
-    """The driver of a run while it waits for its next attempt: there is nothing to pump, but it can be
-    failed, aborted and cancelled."""
 
-    def __init__(self, link: RecoverLink, attempt: Attempt, clock: Clock) -> None:
-        self.over = False
-        self._link = link
-        self._attempt = attempt
-        self._ended: asyncio.Future[None] | None = None
-        self._timer: Timer = clock.call_later(attempt.wait, self._ring)
-
-    def _ring(self) -> None:
-        self.end()
-        self._link.resume(self._attempt)
-
-    def pump(self) -> bool:
-        """Nothing to push."""
-        return self.over
-
-    def fill(self) -> Awaitable[None] | None:
-        """Until the wait is over."""
-        self._ended = asyncio.get_running_loop().create_future()
-        return self._ended
-
-    def start_task(self) -> None:
-        """The timer is enough."""
-
-    async def released(self) -> None:
-        """Nothing is held open."""
-
-    def end(self) -> None:
-        """Wait no longer."""
-        self.over = True
-        self._timer.cancel()
-        if self._ended is not None and not self._ended.done():
-            self._ended.set_result(None)
-
-    def fail(self, error: SemfluxError) -> None:
-        """The stream fails meanwhile, by a limit for the whole of it."""
-        if not self.over:
-            self.end()
-            pipe = PipelineLink(_Final(self._link), self._link.run, None)
-            pipe.on_error(error)
-
-    def abort(self, reason: str) -> None:
-        """The stream is aborted meanwhile."""
-        if not self.over:
-            self.end()
-            self._link.abort(reason)
+_ALWAYS = frozenset({Error.type, RefusalDelta.type})
+"""What is not the end, or a part, of something that has started."""
 
 
 class _Final(abc.ObserverBase[Any]):
-    """Takes a failure past the recovery that waits: it is not about an attempt."""
+    """Takes an ERROR that is final past its recovery."""
 
     __slots__ = ("_link",)
 
@@ -264,42 +333,42 @@ class _Final(abc.ObserverBase[Any]):
         self._link = link
 
     def on_next(self, value: Any) -> None:
-        self._link.below.on_next(value)
+        if not self._link.stopped:
+            self._link.below.on_next(value)
 
     def on_error(self, error: Exception) -> None:
-        self._link.give_up(error)
+        Link.on_error(self._link, error)
 
     def on_completed(self) -> None:
         """A failure does not complete."""
 
 
-class CopyLink(Link[AnyChatEvent, Any]):
-    """Puts the events of a foreign stream into the Run: its start is swallowed, its steps are counted on."""
+class Recovered(Lifted[Any]):
+    """A source with a recovery on it: as `Owned`, it has a run to itself."""
 
-    __slots__ = ("_pipe",)
+    def __init__(
+        self,
+        source: abc.ObservableBase[Any],
+        recovery: Callable[[abc.ObservableBase[Any]], Recovery],
+        *,
+        chat: bool,
+    ) -> None:
+        super().__init__(source, lambda below, run: RecoverLink(below, run, recovery(source), chat=chat))
+        self._recovery = recovery
+        self._chat = chat
 
-    def __init__(self, pipe: PipelineLink, run: Run) -> None:
-        super().__init__(pipe, run)
-        self._pipe = pipe
-        pipe.connect(self)
-
-    def on_next(self, value: Any) -> None:
-        if self.stopped or isinstance(value, (ResponseStart, Error)):
-            return
-        state = self.run.state
-        draft: Any = thaw_event(value)
-        if isinstance(value, StepStart):
-            state.step += 1
-        draft.origin = attrs.evolve(value.origin, response_id=state.response_id, step=max(state.step, 0))
-        self._pipe.on_next(draft)
-
-    def on_error(self, error: Exception) -> None:
-        if not self.stopped:
-            self._pipe.on_error(as_semflux_error(error))
-
-    def on_completed(self) -> None:
-        if not self.stopped:
-            self._pipe.on_completed()
+    def _subscribe_core(
+        self, observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
+    ) -> abc.DisposableBase:
+        run = run_of(scheduler)
+        link = RecoverLink(
+            observer,
+            run if run.driver is None else run.another(),
+            self._recovery(self.source),
+            chat=self._chat,
+        )
+        link.start(self.source)
+        return link
 
 
 def recover(
@@ -307,11 +376,7 @@ def recover(
 ) -> Callable[[abc.ObservableBase[Any]], Observable[Any]]:
     """The operator of a recovery; *make* gives one for each subscription, for the source it is put on.
     *chat*: the items are the events of a chat stream, which stays one."""
-
-    def operator(source: abc.ObservableBase[Any]) -> Observable[Any]:
-        return Lifted(source, lambda below, run: RecoverLink(below, run, make(source), chat=chat))
-
-    return operator
+    return lambda source: Recovered(source, make, chat=chat)
 
 
-__all__ = ("Attempt", "CopyLink", "RecoverLink", "Recovery", "is_chat_source", "recover")
+__all__ = ("Attempt", "CopyLink", "RecoverLink", "Recovered", "Recovery", "is_chat_source", "recover")

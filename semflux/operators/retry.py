@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
+from semflux.errors import ConfigurationError
 from semflux.operators.recover import Attempt, is_chat_source, recover
 from semflux.retry import Retry, RetrySignal
 
@@ -22,25 +23,24 @@ class _Retrying:
         self._total = 0
         self._in_a_row = 0
 
-    def item(self) -> None:
-        self._in_a_row = 0
-
-    def next(self, error: Exception, *, content: bool) -> Attempt | None:
+    def next(self, error: Exception, *, content: bool, progress: bool) -> Attempt | None:
         policy = self._policy
+        if progress:
+            self._in_a_row = 0
         if content and policy.before_content:
             return None
         signal = RetrySignal(failure=error, total_retries=self._total, total_retries_in_a_row=self._in_a_row)
         wait = policy.next_wait(signal, self._random)
-        policy.run_before(signal)
         self._total += 1
         self._in_a_row += 1
         return Attempt(
             source=self._source,
             status="restart" if content else "retry",
             text=f"attempt {self._total + 1} after {type(error).__name__}",
-            wait=wait,
             foreign=not is_chat_source(self._source),
-            begun=lambda: policy.run_after(signal),
+            before=lambda: policy.run_before(signal),
+            wait=wait,
+            after=lambda: policy.run_after(signal),
         )
 
 
@@ -57,7 +57,14 @@ def retry_when(
     X(429)                            retry_when(Retry.backoff(3, 0.5))
     RESP+ STATUS(retry) -0.6s- STEP+ TEXT~a ... RESP-|
     ```
+
+    Raises:
+        ConfigurationError: if *policy* is no `Retry`.
     """
+    if not isinstance(policy, Retry):
+        raise ConfigurationError(
+            f"retry_when() takes a Retry, such as Retry.backoff(3, min_backoff=0.5), not {policy!r}"
+        )
     return recover(lambda source: _Retrying(source, policy, random), chat=chat)
 
 

@@ -116,6 +116,12 @@ class Run:
         if self.wake is not None:
             self.wake()
 
+    def another(self) -> Run:
+        """A run that is pushed to, in the same time, for a source that cannot be the driver of this one."""
+        run = Run()
+        run.clock = self.clock
+        return run
+
     def renew(self, *, keep_state: bool) -> None:
         """Make it ready for another source after one that is over. *keep_state*: the stream goes on, with its ids,
         its order, its steps and its usage; else another one begins."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,11 +14,13 @@ from semflux.errors import (
     ConfigurationError,
     FirstEventTimeoutError,
     IdleTimeoutError,
+    SemfluxError,
     TotalTimeoutError,
     TransportError,
 )
 from semflux.events import ChatEvent
-from semflux.operators.lift import Link, lift
+from semflux.operators.lift import Link, Owned
+from semflux.operators.on_error import on_error_resume
 from semflux.operators.run import Run
 
 T = TypeVar("T")
@@ -28,15 +31,33 @@ _LIMITS: dict[str, tuple[type[TransportError], str]] = {
     "total": (TotalTimeoutError, "the stream was not over"),
 }
 
+_CLOSE = 1e-6
+"""Seconds that a timer may ring too early: a sum of floats is not exact."""
+
+
+class _Wanting:
+    """What a run calls when its pulling consumer wants more: tells all limits of that run."""
+
+    def __init__(self) -> None:
+        self.links: list[TimeoutLink] = []
+
+    def __call__(self) -> None:
+        for link in self.links:
+            link.want()
+
 
 class TimeoutLink(Link[Any, Any]):
     """The limits at work in one subscription: one timer, which is set anew only when it rings too early.
 
     Items write a time and nothing else. *first* and *item* stand still while a pulling consumer does not ask
-    for more. A stream of ours is failed at its first stage, so that what is open is ended in order.
+    for more: a timer that rings then is set again when it does. *total* never stands still. A stream of ours is failed at its first stage, so that what is open is
+    ended in order.
     """
 
-    __slots__ = ("_chat", "_clock", "_limits", "_seen", "_since", "_started", "_timer", "_wanted")
+    __slots__ = (
+        "_chat", "_clock", "_idle", "_limits", "_made", "_paused", "_seen", "_since", "_started", "_suspended",
+        "_timer", "_wanted", "_wanting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -44,15 +65,26 @@ class TimeoutLink(Link[Any, Any]):
         run: Run,
         limits: dict[str, float | None],
         clock: Clock | None,
+        made: weakref.WeakSet[SemfluxError],
+        *,
         chat: bool,
     ) -> None:
         super().__init__(below, run)
         self._limits = limits
         self._clock = clock
         self._chat = chat
+        self._made = made
+        """Where its errors are noted, so that a fallback knows them from others."""
         self._timer: Timer | None = None
         self._seen = False
         self._since = self._started = self._wanted = 0.0
+        self._idle = False
+        """True after an item, until a pulling consumer wants another."""
+        self._paused = 0.0
+        """Seconds for which it did not, before the first item."""
+        self._suspended = False
+        """True if the timer rang meanwhile."""
+        self._wanting: _Wanting | None = None
 
     def connect(self, upstream: abc.DisposableBase) -> None:
         super().connect(upstream)
@@ -63,7 +95,7 @@ class TimeoutLink(Link[Any, Any]):
             try:
                 clock = LoopClock(asyncio.get_running_loop())
             except RuntimeError:
-                self.fail(
+                self._fail(
                     ConfigurationError(
                         "timeout() needs a running event loop to count in: use block(), or subscribe inside "
                         "asyncio.run(...)"
@@ -73,78 +105,108 @@ class TimeoutLink(Link[Any, Any]):
         self._clock = clock
         self._since = self._started = self._wanted = clock.monotonic()
         if self.run.pull:
-            self.run.timed = self._want
+            self._idle = True
+            wanting = self.run.timed
+            if not isinstance(wanting, _Wanting):
+                wanting = self.run.timed = _Wanting()
+            wanting.links.append(self)
+            self._wanting = wanting
         self._set()
 
-    def _want(self) -> None:
+    def want(self) -> None:
         """A pulling consumer wants more: from now on its wait counts."""
-        if self._clock is not None:
+        if self._idle and self._clock is not None:
+            self._idle = False
             self._wanted = self._clock.monotonic()
+            self._paused += self._wanted - self._since
+        if self._suspended:
+            self._suspended = False
+            self._rest()
+            self._set()
 
     def on_next(self, value: Any) -> None:
         if self.stopped:
             return
         self.below.on_next(value)
+        first = not self._seen and (not self._chat or (isinstance(value, ChatEvent) and value.is_content))
+        self._seen = self._seen or first
         clock = self._clock
-        if clock is None or self.stopped or self._timer is None:
+        if self.stopped or clock is None:
             return
         self._since = clock.monotonic()
-        if not self._seen and (not self._chat or (isinstance(value, ChatEvent) and value.is_content)):
-            self._seen = True
-            self._timer.cancel()
+        self._idle = self.run.pull
+        if first:
+            self._rest()
             self._set()
 
-    def _due(self) -> tuple[float, str, float] | None:
-        """When the next limit passes, its name, its seconds."""
-        name = "item" if self._seen else "first"
+    def _due(self) -> list[tuple[float, str, float]]:
+        """When the limits pass, with their names and seconds; the next one first."""
         found: list[tuple[float, str, float]] = []
-        seconds = self._limits[name]
-        if seconds is not None:
-            since = self._since if self._seen else self._started
-            found.append((max(since, self._wanted) + seconds, name, seconds))
-        total = self._limits["total"]
+        limits = self._limits
+        first, item, total = limits["first"], limits["item"], limits["total"]
+        if self._seen:
+            if item is not None:
+                found.append((max(self._since, self._wanted) + item, "item", item))
+        elif first is not None:
+            found.append((self._started + self._paused + first, "first", first))
         if total is not None:
             found.append((self._started + total, "total", total))
-        return min(found, default=None)
+        return sorted(found)
 
     def _set(self) -> None:
-        due, clock = self._due(), self._clock
-        if due is not None and clock is not None:
-            self._timer = clock.call_later(max(0.0, due[0] - clock.monotonic()), self._ring)
+        self._set_at([when for when, _, _ in self._due()])
+
+    def _set_at(self, times: list[float]) -> None:
+        clock = self._clock
+        if times and clock is not None:
+            self._timer = clock.call_later(max(0.0, min(times) - clock.monotonic()), self._ring)
 
     def _ring(self) -> None:
-        due, clock = self._due(), self._clock
-        if self.stopped or due is None or clock is None:
+        clock = self._clock
+        if self.stopped or clock is None:
             return
-        when, name, seconds = due
-        if name != "total" and not self.run.is_waiting:
-            # Nobody asks for more: the limit begins again when somebody does.
-            self._timer = clock.call_later(seconds, self._ring)
-        elif when - clock.monotonic() > 1e-6:
-            self._set()
-        else:
-            self._expire(name, seconds)
+        now = clock.monotonic()
+        times: list[float] = []
+        for when, name, seconds in self._due():
+            if name != "total" and not self.run.is_waiting:
+                self._suspended = True
+            elif when - now > _CLOSE:
+                times.append(when)
+            else:
+                cls, what = _LIMITS[name]
+                error = cls(f"{what} within {seconds:g} s, the limit of timeout({name}=...)", phase="sink")
+                self._made.add(error)
+                self._fail(error)
+                return
+        self._set_at(times)
 
-    def _expire(self, name: str, seconds: float) -> None:
-        cls, what = _LIMITS[name]
-        error = cls(f"{what} within {seconds:g} s, the limit of timeout({name}=...)", phase="sink")
-        if not (self._chat and self.run.fail(error)):
-            self.fail(error)
+    def _fail(self, error: SemfluxError) -> None:
+        if self._chat:
+            self.run.fail(error, self)
+        # For a stream that is not ours, or whose source is over while its events are still on their way.
+        self.fail(error)
 
-    def _cancel(self) -> None:
+    def _rest(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        self._rest()
+        if self._wanting is not None:
+            self._wanting.links.remove(self)
+            self._wanting = None
 
     def on_error(self, error: Exception) -> None:
-        self._cancel()
+        self._end()
         super().on_error(error)
 
     def on_completed(self) -> None:
-        self._cancel()
+        self._end()
         super().on_completed()
 
     def dispose(self) -> None:
-        self._cancel()
+        self._end()
         super().dispose()
 
 
@@ -153,6 +215,7 @@ def timeout(
     *,
     first: float | None = None,
     item: float | None = None,
+    fallback: abc.ObservableBase[T] | None = None,
     clock: Clock | None = None,
     chat: bool = False,
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
@@ -160,6 +223,7 @@ def timeout(
 
     *first*: seconds from the subscription to the first item, on a chat stream to the first content event.
     *item*: seconds from one item to the next, after that. *total*: seconds for the whole. None: no limit.
+    *fallback*: goes on with this stream when a limit passes, without limits; other errors are left alone.
     *clock*: gives the time; default: that of the source, else the running loop's.
 
     Errors: FirstEventTimeoutError, IdleTimeoutError, TotalTimeoutError, all of them TimeoutErrors too.
@@ -178,7 +242,15 @@ def timeout(
             raise ConfigurationError(
                 f"timeout({name}={seconds!r}): a limit is a number of seconds above zero"
             )
-    return lift(lambda below, run: TimeoutLink(below, run, limits, clock, chat))
+    made: weakref.WeakSet[SemfluxError] = weakref.WeakSet()
+
+    def limited(source: abc.ObservableBase[T]) -> Observable[T]:
+        return Owned(source, lambda below, run: TimeoutLink(below, run, limits, clock, made, chat=chat))
+
+    if fallback is None:
+        return limited
+    resumed = on_error_resume(lambda error: fallback, made.__contains__, chat=chat)
+    return lambda source: resumed(limited(source))
 
 
 __all__ = ("TimeoutLink", "timeout")

@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from reactivex import abc
+from reactivex.scheduler import CurrentThreadScheduler
 
 from semflux.errors import BufferOverflowError
 from semflux.flux import Flux, Mono
 from semflux.operators.hooks import Hooks
-from semflux.operators.lift import NOTHING, Direct
+from semflux.operators.lift import Direct
 from semflux.operators.run import UNBOUNDED, Run, run_of
 from semflux.testing.probe import Requests
 from semflux.testing.signals import Signal, SignalKind, next_signal
@@ -37,11 +38,13 @@ class _Feed(abc.DisposableBase):
         self.publisher = publisher
         self.observer: abc.ObserverBase[Any] | None = observer
         self.requests = Requests(run)
+        self.ended = False
 
     def tell(self, signal: Signal) -> None:
         observer = self.observer
         if observer is None:
             return
+        self.ended = self.ended or signal.is_terminal
         _ = self.requests.total  # looked at before and after, so that what is asked for is seen
         if signal.kind is SignalKind.NEXT:
             observer.on_next(signal.value)
@@ -50,6 +53,9 @@ class _Feed(abc.DisposableBase):
         else:
             observer.on_completed()
         _ = self.requests.total
+
+    def replay(self, scheduler: abc.SchedulerBase, state: object = None) -> None:
+        self.publisher.replay(self)
 
     def dispose(self) -> None:
         self.publisher.cancel(self)
@@ -74,8 +80,8 @@ class TestPublisher(Generic[T]):
     StepVerifier.create(publisher.flux().map(str)).then(lambda: publisher.emit(1)).expect_next("1").verify_complete()
     ```
 
-    Signals told from inside a signal come after it. A subscriber that gets an item which it did not ask
-    for fails with BufferOverflowError.
+    Signals told from inside a signal come after it. A hot one fails a subscriber with BufferOverflowError
+    whose demand is used up when an item is emitted; what a cold one has, it gives at once, as `Flux.just` does.
     """
 
     __test__ = False  # its name is Reactor's: pytest would collect it
@@ -127,18 +133,29 @@ class TestPublisher(Generic[T]):
         self.subscribe_count += 1
         feed = _Feed(self, observer, run)
         self._all.append(feed.requests)
-        for signal in list(self._told) if self._cold else []:
+        if self._cold:
+            # From the trampoline, so that it can be cancelled before the first item.
+            CurrentThreadScheduler.singleton().schedule(feed.replay)
+        else:
+            self._join(feed)
+        return feed
+
+    def replay(self, feed: _Feed) -> None:
+        """Tell a new subscriber what has been emitted, and let it listen from then on."""
+        for signal in list(self._told):
             self._tell(feed, signal)
+        self._join(feed)
+
+    def _join(self, feed: _Feed) -> None:
         if self._end is not None and Violation.CLEANUP_ON_TERMINATE not in self._violations:
             feed.tell(self._end)
-            return NOTHING
-        if feed.observer is not None:
+            feed.observer = None
+        elif feed.observer is not None:
             self._feeds = (*self._feeds, feed)
-        return feed
 
     def cancel(self, feed: _Feed) -> None:
         """Somebody cancels."""
-        if feed in self._feeds or (feed.observer is not None and self._end is None):
+        if feed.observer is not None and not feed.ended:
             self._feeds = tuple([each for each in self._feeds if each is not feed])
             self.cancel_count += 1
             if Violation.DEFER_CANCELLATION in self._violations:
@@ -200,7 +217,7 @@ class TestPublisher(Generic[T]):
     def _tell(self, feed: _Feed, signal: Signal) -> None:
         if signal.kind is SignalKind.NEXT and feed.requests.left <= 0:
             self.overflow_count += 1
-            if Violation.REQUEST_OVERFLOW not in self._violations:
+            if not self._cold and Violation.REQUEST_OVERFLOW not in self._violations:
                 self._feeds = tuple([each for each in self._feeds if each is not feed])
                 feed.tell(
                     Signal(SignalKind.ERROR, BufferOverflowError("more was emitted than was requested"))

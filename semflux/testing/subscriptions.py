@@ -182,13 +182,18 @@ class PullSubscription:
         if self._pulling or not self._started:
             return
         self._pulling = True
+        run = self._run
+        if self.demand > 0 and not run.is_waiting:
+            run.is_waiting = True
+            if run.timed is not None:
+                run.timed()
         try:
             while self._hand_on() and self._move():
                 pass
         finally:
             self._pulling = False
             # Limits on the next item count only while one is wanted.
-            self._run.is_waiting = self.demand > 0
+            run.is_waiting = self.demand > 0
 
     def _hand_on(self) -> bool:
         """Feed what has come; True if more is wanted and may come."""
@@ -212,8 +217,6 @@ class PullSubscription:
         if driver is None or driver.over or edge.reading is not None:
             return False
         run.demand = self.demand
-        if run.timed is not None:
-            run.timed()
         if not driver.pump():
             waiting = driver.fill()
             if waiting is not None:

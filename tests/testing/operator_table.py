@@ -18,6 +18,7 @@ from semflux.clock import VirtualClock
 from semflux.errors import ConnectionLostError
 from semflux.retry import Retry
 from tests.notation import draft
+from tests.testing.plain_table import PLAIN
 
 T = ChatEventType
 
@@ -102,6 +103,8 @@ OPERATORS: dict[str, list[Entry]] = {
     "terminate": [entry(ops.terminate(), **STAGE)],
     "text": [entry(ops.text(), **CHAT)],
 }
+
+OPERATORS |= {name: [Entry(*each) for each in ways] for name, ways in PLAIN.items()}
 
 CASES = [
     (f"{name}-{number}" if number else name, each)

@@ -240,7 +240,7 @@ def test_signals_inside_signals_are_found() -> None:
             subject: reactivex.Subject[Any] = reactivex.Subject()
             given: abc.DisposableBase = subject.subscribe(observer)
             source.subscribe(
-                lambda item: (subject.on_next(item), subject.on_next(item)),
+                subject.on_next,
                 subject.on_error,
                 subject.on_completed,
                 scheduler=scheduler,

@@ -49,7 +49,7 @@ def test_a_long_stream_is_shown_around_what_is_wrong() -> None:
     assert "        ..." == shown[1]
     assert len(shown) < 15
     assert "      ^ rule 4: TEXT_END ends a block that is not open" in shown
-    assert f"   100  TEXT_DELTA {{,0}} '{'x' * 40}...'" in shown
+    assert f"   101  TEXT_DELTA {{,0}} '{'x' * 40}...'" in shown
 
 
 def test_events_made_by_hand_have_no_order_yet() -> None:
