@@ -39,5 +39,10 @@ class Combining(Base[T], Generic[T]):
         """*other* where the source completes without an item."""
         return self._same(ops.switch_if_empty(other))
 
+    def merge_with(self, *others: abc.ObservableBase[U]) -> Flux[T | U]:
+        """The items of the source and of *others* as they come; an error of any cancels the rest."""
+        source: Any = self._observable
+        return self.flux_class(ops.merge_with(*others)(source))
+
 
 __all__ = ("Combining",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, Self, TypeVar
 
 from semflux import operators as ops
@@ -43,6 +43,14 @@ class Filtering(Base[T], Generic[T]):
     def skip_until(self, predicate: Callable[[T], object]) -> Self:
         """Without the items up to the first one for which *predicate* is true, which comes."""
         return self._same(ops.skip_until(predicate))
+
+    def distinct(self, key: Callable[[T], Hashable] | None = None) -> Self:
+        """Each item once, or each *key*. It remembers all of them."""
+        return self._same(ops.distinct(key))
+
+    def distinct_until_changed(self, key: Callable[[T], object] | None = None) -> Self:
+        """Without items that are equal to the one just before, or whose *key* is."""
+        return self._same(ops.distinct_until_changed(key))
 
 
 __all__ = ("Filtering",)

@@ -151,8 +151,10 @@ class Sink(Generic[T]):
         refused = self._refused()
         if refused is not None:
             return refused
-        if not self._fanout.readers and not self._keeps:
-            return self._warm_up(item)
+        if not self._keeps:
+            with self._fanout.lock:
+                if not self._fanout.readers:
+                    return self._warm_up(item)
         if self._fanout.is_full:
             return EmitResult.FAIL_OVERFLOW
         self._fanout.emit(item)
@@ -198,11 +200,14 @@ class Sink(Generic[T]):
             observer.on_completed()
             return NOTHING
         self._taken = True
-        # What waits belongs to the first one.
+        return self._fanout.add(observer, run_of(scheduler), self._take)
+
+    def _take(self) -> list[Any]:
+        """What waits: it belongs to the first one."""
         waiting = [item for item, _ in self._waiting]
         self._waiting.clear()
         self._weight = 0
-        return self._fanout.add(observer, run_of(scheduler), waiting)
+        return waiting
 
     def _emptied(self) -> None:
         if self._auto_cancel and not self._keeps:

@@ -8,6 +8,7 @@ from typing import Generic, Self, TypeVar
 from semflux import operators as ops
 from semflux.flux.base import Base
 from semflux.operators.do_finally import SignalType
+from semflux.operators.materialize import Signal
 
 T = TypeVar("T")
 
@@ -36,6 +37,26 @@ class Watching(Base[T], Generic[T]):
     def do_finally(self, callback: Callable[[SignalType], object]) -> Self:
         """Calls *callback* exactly once with how it ended, after everything else."""
         return self._same(ops.do_finally(callback))
+
+    def do_first(self, callback: Callable[[], object]) -> Self:
+        """Calls *callback* before the source is subscribed to; several of them from the bottom up."""
+        return self._same(ops.do_first(callback))
+
+    def do_on_subscribe(self, callback: Callable[[], object]) -> Self:
+        """Calls *callback* when the source has been subscribed to, before anything of it goes down."""
+        return self._same(ops.do_on_subscribe(callback))
+
+    def do_on_terminate(self, callback: Callable[[], object]) -> Self:
+        """Calls *callback* before the end or the error goes on; not at a cancel."""
+        return self._same(ops.do_on_terminate(callback))
+
+    def do_after_terminate(self, callback: Callable[[], object]) -> Self:
+        """Calls *callback* after the end or the error went down; not at a cancel."""
+        return self._same(ops.do_after_terminate(callback))
+
+    def do_on_each(self, callback: Callable[[Signal[T]], object]) -> Self:
+        """Calls *callback* with each item, the error or the end, as a `Signal`, before it goes on."""
+        return self._same(ops.do_on_each(callback))
 
 
 __all__ = ("Watching",)

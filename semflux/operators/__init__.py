@@ -8,6 +8,13 @@ All work in `observable.pipe(...)` of RxPY. `Flux` has them as methods.
 """
 
 from semflux.operators.aggregate import aggregate
+from semflux.operators.buffer import (
+    buffer,
+    buffer_timeout,
+    buffer_until,
+    buffer_until_changed,
+    buffer_while,
+)
 from semflux.operators.coalesce import (
     coalesce,
 )
@@ -28,10 +35,25 @@ from semflux.operators.decide import (
     has_element,
     has_elements,
 )
+from semflux.operators.distinct import (
+    distinct,
+    distinct_until_changed,
+)
+from semflux.operators.do_at import (
+    do_after_terminate,
+    do_first,
+    do_on_subscribe,
+    do_on_terminate,
+)
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
+from semflux.operators.flat_map import (
+    concat_map,
+    flat_map,
+    merge_with,
+)
 from semflux.operators.fold import (
     collect,
     collect_map,
@@ -52,6 +74,12 @@ from semflux.operators.in_group import in_group
 from semflux.operators.map import map_
 from semflux.operators.map_not_none import (
     map_not_none,
+)
+from semflux.operators.materialize import (
+    Signal,
+    dematerialize,
+    do_on_each,
+    materialize,
 )
 from semflux.operators.normalize import normalize
 from semflux.operators.on_error import (
@@ -91,27 +119,43 @@ __all__ = (
     "EventSubject",
     "Hooks",
     "Run",
+    "Signal",
     "SignalType",
     "aggregate",
     "all_",
     "any_",
+    "buffer",
+    "buffer_timeout",
+    "buffer_until",
+    "buffer_until_changed",
+    "buffer_while",
     "coalesce",
     "collect",
     "collect_list",
     "collect_map",
+    "concat_map",
     "concat_map_iterable",
     "concat_with",
     "count",
     "default_if_empty",
+    "dematerialize",
+    "distinct",
+    "distinct_until_changed",
+    "do_after_terminate",
     "do_finally",
+    "do_first",
     "do_on_cancel",
     "do_on_complete",
+    "do_on_each",
     "do_on_error",
     "do_on_next",
+    "do_on_subscribe",
+    "do_on_terminate",
     "element_at",
     "fallback_to",
     "filter_",
     "filter_events",
+    "flat_map",
     "handle",
     "has_element",
     "has_elements",
@@ -121,6 +165,8 @@ __all__ = (
     "last",
     "map_",
     "map_not_none",
+    "materialize",
+    "merge_with",
     "normalize",
     "on_error_complete",
     "on_error_map",

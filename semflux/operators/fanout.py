@@ -118,7 +118,8 @@ class Fanout:
         self._history = history
         self._snapshot = snapshot
         self._emptied = emptied
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        """Held while readers come and go, and while an item enters the history."""
         self._busy = False
         self._later: deque[tuple[Any]] = deque()
         self._ends: tuple[Exception | None] | None = None
@@ -131,7 +132,7 @@ class Fanout:
 
     # Readers
 
-    def add(self, below: abc.ObserverBase[Any], run: Run, before: list[Any] | None = None) -> Reader:
+    def add(self, below: abc.ObserverBase[Any], run: Run, before: Callable[[], list[Any]] = list) -> Reader:
         """Somebody listens: it gets *before*, what the history has, and what comes from now on."""
         if run.driver is not None:
             # Another source of this subscription is driven by it already.
@@ -143,8 +144,8 @@ class Fanout:
             copied.connect(reader)
         else:
             reader = Reader(self, below, run, room=self._room, policy=self._policy)
-        with self._lock:
-            items = before or []
+        with self.lock:
+            items = before()
             missed = False
             if self._history is not None:
                 missed = self._history.lost and self._snapshot is None
@@ -214,7 +215,7 @@ class Fanout:
 
     def _tell(self, item: Any) -> None:
         weight = weight_of(item)
-        with self._lock:
+        with self.lock:
             if self._snapshot is not None and isinstance(item, ChatEvent):
                 self._snapshot.add(item)
             if self._history is not None:
@@ -232,7 +233,7 @@ class Fanout:
             reader.run.state = snapshot.state()[0]
 
     def _end(self, error: Exception | None) -> None:
-        with self._lock:
+        with self.lock:
             self.over = True
             self.error = error
             readers, self.readers = self.readers, ()
@@ -259,7 +260,7 @@ class Fanout:
 
     def left(self, reader: Reader) -> None:
         """A reader is no more."""
-        with self._lock:
+        with self.lock:
             known = reader in self.readers
             self.readers = tuple([each for each in self.readers if each is not reader])
         if known:

@@ -23,6 +23,7 @@ from semflux.events import (
     ThinkingDelta,
     ToolCallArgsDelta,
 )
+from semflux.fold import Fold
 from semflux.response import CitedSource
 from tests.frames import DONE, cc, cu
 from tests.operators.watching import END, error, item, raising, signals, watch
@@ -199,5 +200,5 @@ def test_snapshots_of_events_without_a_response_are_folded() -> None:
 def test_snapshots_pass_an_error_of_the_fold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The source is cancelled."""
     failure = ConnectionLostError("cut")
-    monkeypatch.setattr("semflux.operators.snapshots.Fold.add", raising(failure))
+    monkeypatch.setattr(Fold, "add", raising(failure))
     assert [error(failure)] == signals(chat(TextDelta("a"), TextDelta("b")).snapshots())

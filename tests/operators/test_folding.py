@@ -15,6 +15,15 @@ def flux(*items: Any) -> Flux[Any]:
     return Flux.just(*items)
 
 
+def empty_list() -> list[Any]:
+    return []
+
+
+def appended(so_far: list[Any], value: Any) -> list[Any]:
+    so_far.append(value)
+    return so_far
+
+
 def add(left: int, right: int) -> int:
     return left + right
 
@@ -28,7 +37,7 @@ def test_reduce_begins_with_the_first_item_and_leaves_an_empty_stream_empty() ->
 
 def test_reduce_with_makes_a_seed_for_each_subscription() -> None:
     """So a list that grows is not shared; an empty stream gives the seed."""
-    made = flux(1, 2).reduce_with(list, lambda so_far, x: so_far.append(x) or so_far)
+    made = flux(1, 2).reduce_with(empty_list, appended)
     assert [item([1, 2]), END] == signals(made) == signals(made)
     assert [item(5), END] == signals(Flux.empty().reduce_with(lambda: 5, add))
     assert [error(FAILURE)] == signals(Flux.empty().reduce_with(raising(FAILURE), add))

@@ -121,8 +121,9 @@ def test_an_answer_comes_as_soon_as_it_is_known(make: Any, expected: Any, emitte
     log = probe.log = []
     make(Flux.from_(probe.source)).subscribe(log.append, None, lambda: log.append("end"))
 
-    cancelled = ["source disposed"] if len(emitted) < 3 else []
-    assert [*cancelled, expected, "end"] == log
+    if len(emitted) < 3:
+        assert "source disposed" == log.pop(0)
+    assert [expected, "end"] == log[:2]
     assert emitted == probe.emitted
 
 
@@ -156,7 +157,7 @@ def failing_functions() -> Iterator[Any]:
     yield lambda f: f.skip(1).scan(fails)
 
 
-@pytest.mark.parametrize("make", failing_functions())
+@pytest.mark.parametrize("make", list(failing_functions()))
 def test_a_function_that_raises_cancels_the_source_and_is_the_error(make: Any) -> None:
     probe = Probe(*numbers(4))
     assert [error(FAILURE)] == [

@@ -62,7 +62,7 @@ def same(value: Any) -> Any:
     return value
 
 
-NOT_OPERATORS = {"EventSubject", "Hooks", "Run", "SignalType"}
+NOT_OPERATORS = {"EventSubject", "Hooks", "Run", "Signal", "SignalType"}
 """Names of `semflux.operators` that are something else."""
 
 TELLS_THE_END = {"ends_early": True, "skip": ["dispose_inside_on_next"]}

@@ -10,6 +10,7 @@ import reactivex
 from semflux import TextDelta
 from semflux import operators as ops
 from semflux.clock import VirtualClock
+from semflux.operators import Signal
 
 DECIDES: dict[str, Any] = {"ends_early": True, "holds_items": True}
 FOLDS: dict[str, Any] = {"holds_items": True}
@@ -18,6 +19,10 @@ CHAT: dict[str, Any] = {
     "takes_none": False,
     "holds_items": True,
 }
+
+
+def nothing() -> None:
+    pass
 
 
 def same(value: Any) -> Any:
@@ -57,5 +62,22 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "snapshots": [(ops.snapshots(), CHAT)],
     "start_with": [(ops.start_with(8), FOLDS)],
     "switch_if_empty": [(ops.switch_if_empty(reactivex.of(8)), {})],
+    "buffer": [(ops.buffer(1), {}), (ops.buffer(2), FOLDS)],
+    "buffer_timeout": [(ops.buffer_timeout(2, 1.0, clock=VirtualClock()), FOLDS)],
+    "buffer_until": [(ops.buffer_until(lambda item: item == 2), FOLDS)],
+    "buffer_until_changed": [(ops.buffer_until_changed(), FOLDS)],
+    "buffer_while": [(ops.buffer_while(lambda item: item == 2), FOLDS)],
+    "concat_map": [(ops.concat_map(lambda item: reactivex.of(item)), FOLDS)],
+    "dematerialize": [(ops.dematerialize(), {"items": lambda: [Signal.of_next(1)], "takes_none": False})],
+    "distinct": [(ops.distinct(), {})],
+    "distinct_until_changed": [(ops.distinct_until_changed(), {})],
+    "do_after_terminate": [(ops.do_after_terminate(nothing), {})],
+    "do_first": [(ops.do_first(nothing), {})],
+    "do_on_each": [(ops.do_on_each(same), {})],
+    "do_on_subscribe": [(ops.do_on_subscribe(nothing), {})],
+    "do_on_terminate": [(ops.do_on_terminate(nothing), {})],
+    "flat_map": [(ops.flat_map(lambda item: reactivex.of(item)), FOLDS)],
+    "materialize": [(ops.materialize(), {"holds_items": True, "recovers": True})],
+    "merge_with": [(ops.merge_with(reactivex.empty()), {"holds_items": True, "own_run": True})],
 }
 """By name: ways to make it, each with the flags of `check_operator` that are true of it."""

@@ -1,0 +1,871 @@
+"""Walks: what happens when something goes wrong, event by event, whichever way the stream is taken in.
+
+A line of a table is: seq, step, type, what it says, the error, whether its response is partial or whole, and
+usage as input + output tokens. `walk` holds all events of a walk to one response id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from semflux import ChatEventFilter, ChatEventType, ChatStream, Flux, Hooks, parse
+from semflux.clock import VirtualClock
+from semflux.errors import (
+    BadFrameError,
+    FirstEventTimeoutError,
+    IdleTimeoutError,
+    NotFoundError,
+    RepairError,
+    RetryExhaustedError,
+    ServerError,
+    TotalTimeoutError,
+    TruncatedStreamError,
+)
+from semflux.events import Abort, AnyChatEvent, ResponseEnd, ResponseStart, StepEnd, StepStart, TextDelta
+from semflux.retry import Retry
+from tests.frames import DONE, cc, cu, sse, tc
+from tests.recovering import (
+    BEGUN,
+    BUSY,
+    CUT,
+    HEL,
+    LO,
+    OK,
+    TOOL,
+    WAITING,
+    WAYS,
+    answer,
+    model_of,
+    rows,
+    settle,
+    source,
+    status,
+    walk,
+)
+
+T = ChatEventType
+every_way = pytest.mark.parametrize("way", WAYS)
+every_waiting_way = pytest.mark.parametrize("way", WAITING)
+
+HELLO = """
+    {0} {1} STEP_START
+    {2} {1} TEXT_START
+    {3} {1} TEXT_DELTA 'Hel'
+    {4} {1} TEXT_DELTA 'lo'
+    {5} {1} TEXT_END
+    {6} {1} USAGE 3+2
+    {7} {1} STEP_END whole 3+2
+"""
+
+
+def hello(seq: int, step: int) -> str:
+    """The lines of a whole step that says "Hello"."""
+    return rows(HELLO.format(seq, step, *range(seq + 1, seq + 7)))
+
+
+# Failures
+
+
+@every_way
+def test_a_provider_error_inside_the_text(way: str) -> None:
+    """Ends, the partial step, ERROR, and the same exception as the error."""
+    seen = walk(way, source(way, (*CUT, *BUSY))).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'par'
+        4 0 USAGE 3+1
+        5 0 TEXT_END
+        6 0 STEP_END partial 3+1
+        7 0 ERROR ServerError partial 3+1
+    """)
+    assert isinstance(seen.error, ServerError)
+    assert seen.error.partial is seen.response
+    assert (seen.response.text, seen.response.finish_reason) == ("par", None)
+
+
+@every_way
+def test_a_bad_frame_in_the_middle(way: str) -> None:
+    """What was good before it in the same read is delivered."""
+    seen = walk(way, source(way, (HEL + sse("{broken"), LO))).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'Hel'
+        4 0 TEXT_END
+        5 0 STEP_END partial
+        6 0 ERROR BadFrameError partial
+    """)
+    assert isinstance(seen.error, BadFrameError)
+
+
+@every_way
+def test_a_bad_frame_is_recovered_from(way: str) -> None:
+    policy = Retry.max(1).restart().filter(BadFrameError)
+    seen = walk(way, source(way, (HEL + sse("{broken"),), OK).retry_when(policy)).check()
+    expected = """
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'Hel'
+        4 0 TEXT_END
+        5 0 STEP_END partial
+        6 0 STATUS restart 'attempt 2 after BadFrameError'
+    """
+    assert seen.table == f"{rows(expected)}\n{hello(7, 1)}\n15 1 RESPONSE_END whole 3+2"
+
+
+@every_way
+def test_strict_mode(way: str) -> None:
+    """The first departure of the provider from its format is a failure like any other."""
+    frames = (HEL, cc(tc(0, None, "f", "{}")), cc(finish="tool_calls"), DONE)
+    seen = walk(way, source(way, frames, strict=True)).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'Hel'
+        4 0 TEXT_END
+        5 0 STEP_END partial
+        6 0 ERROR RepairError partial
+    """)
+    assert isinstance(seen.error, RepairError)
+
+
+@every_way
+def test_strict_mode_is_recovered_from(way: str) -> None:
+    """And the next attempt is as strict; a call id that an attempt before had is no departure."""
+    first = (cc(tc(0, "c1", "f", "{}")), cc(finish="tool_calls"))
+    second = (cc(tc(0, "c1", "f", "{}")), cc(finish="tool_calls"), cu(3, 2), DONE)
+    seen = walk(
+        way,
+        source(way, first, second, strict=True).retry_when(Retry.max(1).restart().filter(RepairError)),
+    ).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TOOL_CALL_START c1
+        3 0 TOOL_CALL_ARGS_DELTA '{}'
+        4 0 TOOL_CALL_END c1
+        5 0 STEP_END partial
+        6 0 STATUS restart 'attempt 2 after RepairError'
+        7 1 STEP_START
+        8 1 TOOL_CALL_START call_1_0
+        9 1 TOOL_CALL_ARGS_DELTA '{}'
+        10 1 TOOL_CALL_END call_1_0
+        11 1 USAGE 3+2
+        12 1 STEP_END whole 3+2
+        13 1 RESPONSE_END whole 3+2
+    """)
+    assert [call.id for call in seen.response.tool_calls] == ["call_1_0"]
+    assert "repeated_id" in seen.response.repairs.notes
+
+
+# Limits below the stream
+
+
+@every_waiting_way
+def test_the_first_limit(way: str) -> None:
+    clock = VirtualClock()
+    stream = source(way, answer(1.0, *BEGUN, 60.0, *OK), clock=clock)
+    seen = walk(way, stream.timeout(first=5), clock).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 STEP_END partial
+        3 0 ERROR FirstEventTimeoutError partial
+    """)
+    assert isinstance(seen.error, FirstEventTimeoutError)
+    assert 5.0 == seen.events[-1].time - 1_700_000_000
+
+
+@every_waiting_way
+def test_the_limit_on_the_next_item(way: str) -> None:
+    clock = VirtualClock()
+    stream = source(way, answer(9.0, HEL, 3.0, LO, 60.0, *OK), clock=clock)
+    seen = walk(way, stream.timeout(item=5), clock).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'Hel'
+        4 0 TEXT_DELTA 'lo'
+        5 0 TEXT_END
+        6 0 STEP_END partial
+        7 0 ERROR IdleTimeoutError partial
+    """)
+    assert isinstance(seen.error, IdleTimeoutError)
+    assert 17.0 == seen.events[-1].time - 1_700_000_000
+
+
+@every_waiting_way
+def test_the_limit_on_the_whole(way: str) -> None:
+    clock = VirtualClock()
+    stream = source(way, answer(*[piece for _ in range(30) for piece in (HEL, 1.0)]), clock=clock)
+    seen = walk(way, stream.timeout(2.5), clock).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'Hel'
+        4 0 TEXT_DELTA 'Hel'
+        5 0 TEXT_DELTA 'Hel'
+        6 0 TEXT_END
+        7 0 STEP_END partial
+        8 0 ERROR TotalTimeoutError partial
+    """)
+    assert isinstance(seen.error, TotalTimeoutError)
+    assert seen.error.partial is not None
+    assert "HelHelHel" == seen.error.partial.text
+
+
+# Retry
+
+
+@every_way
+def test_a_retry_before_any_content(way: str) -> None:
+    """A failure before the provider has accepted leaves nothing but STATUS; after that, an empty step."""
+    first: Any = BUSY if way == "parse" else status(503)
+    seen = walk(way, source(way, first, OK).retry(2)).check()
+    if way != "parse":
+        expected = """
+            0 0 RESPONSE_START
+            1 0 STATUS retry 'attempt 2 after ServerError'
+        """
+        rest = f"{hello(2, 0)}\n10 0 RESPONSE_END whole 3+2"
+        partial = [False]
+    else:
+        expected = """
+            0 0 RESPONSE_START
+            1 0 STEP_START
+            2 0 STEP_END partial
+            3 0 STATUS retry 'attempt 2 after ServerError'
+        """
+        rest = f"{hello(4, 1)}\n12 1 RESPONSE_END whole 3+2"
+        partial = [True, False]
+    assert seen.table == f"{rows(expected)}\n{rest}"
+    assert partial == [step.partial for step in seen.response.steps]
+
+
+@every_way
+def test_a_retry_after_step_start(way: str) -> None:
+    seen = walk(way, source(way, BEGUN, BEGUN, OK).retry(2)).check()
+    expected = """
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 STEP_END partial
+        3 0 STATUS retry 'attempt 2 after TruncatedStreamError'
+        4 1 STEP_START
+        5 1 STEP_END partial
+        6 1 STATUS retry 'attempt 3 after TruncatedStreamError'
+    """
+    assert seen.table == f"{rows(expected)}\n{hello(7, 2)}\n15 2 RESPONSE_END whole 3+2"
+    assert [1, 2, 3] == [event.attempt for event in seen.events if isinstance(event, StepStart)] or (
+        way == "parse"
+    )
+
+
+@every_way
+def test_no_retry_after_content(way: str) -> None:
+    seen = walk(way, source(way, CUT, OK).retry(2)).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 TEXT_START
+        3 0 TEXT_DELTA 'par'
+        4 0 USAGE 3+1
+        5 0 TEXT_END
+        6 0 STEP_END partial 3+1
+        7 0 ERROR TruncatedStreamError partial 3+1
+    """)
+    assert isinstance(seen.error, TruncatedStreamError)
+    assert "par" == seen.response.text
+
+
+RESTARTED = rows("""
+    0 0 RESPONSE_START
+    1 0 STEP_START
+    2 0 TEXT_START
+    3 0 TEXT_DELTA 'par'
+    4 0 USAGE 3+1
+    5 0 TEXT_END
+    6 0 STEP_END partial 3+1
+    7 0 STATUS {} '{}after TruncatedStreamError'
+""")
+
+
+@every_way
+def test_a_retry_with_restart(way: str) -> None:
+    """What came stays, and is void: usage counts, the rest does not."""
+    seen = walk(way, source(way, CUT, OK).retry_when(Retry.max(1).restart())).check()
+    expected = RESTARTED.format("restart", "attempt 2 ")
+    assert seen.table == f"{expected}\n{hello(8, 1)}\n16 1 RESPONSE_END whole 6+3"
+    response = seen.response
+    assert ["par", "Hello"] == [step.text for step in response.steps]
+    assert [True, False] == [step.partial for step in response.steps]
+    assert ("Hello", "Hello", "Hello") == (response.text, response.full_text, response.message.text)
+    assert "stop" == response.finish_reason
+
+
+@every_way
+def test_a_recovered_step_gives_nothing_but_its_usage(way: str) -> None:
+    """Not its thinking, nor its calls, its refusal or its text."""
+    lost = (
+        cc({"reasoning_content": "hmm"}), cc({"content": "par"}), cc(tc(0, "c1", "f", "{}")), cc({"refusal": "no"}),
+        cu(5, 4),
+    )  # fmt: skip
+    seen = walk(way, source(way, lost, OK).retry_when(Retry.max(1).restart())).check()
+    response = seen.response
+    assert ("Hello", "Hello", "", "", ()) == (
+        response.text,
+        response.full_text,
+        response.thinking,
+        response.refusal,
+        response.tool_calls,
+    )
+    assert ["Hello"] == [part.text for part in response.message.parts]
+    first = response.steps[0]
+    assert ("par", "hmm", "no", True) == (first.text, first.thinking, first.refusal, first.partial)
+    assert ["f"] == [call.name for call in first.tool_calls]
+    assert (8, 6) == (response.usage.input_tokens, response.usage.output_tokens)
+
+
+@every_way
+def test_usage_is_counted_over_all_attempts(way: str) -> None:
+    """The last snapshot of each failing step, once."""
+    lost = (cu(10, 0), cc({"content": "a"}), cu(10, 1), cu(10, 2))
+    seen = walk(way, source(way, lost, lost, OK).retry_when(Retry.max(5).restart())).check()
+    assert [(10, 2), (10, 2), (3, 2)] == [
+        (step.usage.input_tokens, step.usage.output_tokens) for step in seen.response.steps
+    ]
+    usage = seen.response.usage
+    assert (23, 6) == (usage.input_tokens, usage.output_tokens)
+
+
+@every_way
+def test_retries_that_are_exhausted(way: str) -> None:
+    """Each attempt has its step and its STATUS; the error tells of the last failure."""
+    seen = walk(way, source(way, BEGUN, BUSY, BEGUN).retry_when(Retry.max(2))).check()
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 STEP_END partial
+        3 0 STATUS retry 'attempt 2 after TruncatedStreamError'
+        4 1 STEP_START
+        5 1 STEP_END partial
+        6 1 STATUS retry 'attempt 3 after ServerError'
+        7 2 STEP_START
+        8 2 STEP_END partial
+        9 2 ERROR RetryExhaustedError partial
+    """)
+    assert isinstance(seen.error, RetryExhaustedError)
+    assert isinstance(seen.error.__cause__, TruncatedStreamError)
+    assert 3 == seen.error.attempts
+    assert seen.error.partial is not None
+    assert 3 == len(seen.error.partial.steps)
+
+
+@every_waiting_way
+def test_a_retry_waits_in_virtual_time(way: str) -> None:
+    clock = VirtualClock()
+    stream = source(way, status(503), status(429, retry_after="7"), OK, clock=clock)
+    seen = walk(way, stream.retry_when(Retry.backoff(3, 2.0).jitter(0)), clock).check()
+    expected = """
+        0 0 RESPONSE_START
+        1 0 STATUS retry 'attempt 2 after ServerError'
+        2 0 STATUS retry 'attempt 3 after RateLimitError'
+    """
+    assert seen.table == f"{rows(expected)}\n{hello(3, 0)}\n11 0 RESPONSE_END whole 3+2"
+    # Two seconds by the policy; then seven, since the provider asks for more than the policy's four.
+    assert [0.0, 0.0, 2.0, 9.0] == [event.time - 1_700_000_000 for event in seen.events[:4]]
+    assert 0 == clock.pending
+
+
+# Fallback
+
+
+@every_way
+def test_a_fallback_to_another_model(way: str) -> None:
+    """A cold stream goes on in the same Run."""
+    other = source(way, OK)
+    seen = walk(way, source(way, CUT).fallback_to(other)).check()
+    expected = RESTARTED.format("fallback", "")
+    assert seen.table == f"{expected}\n{hello(8, 1)}\n16 1 RESPONSE_END whole 6+3"
+    assert "Hello" == seen.response.text
+
+
+@every_way
+def test_a_fallback_to_another_dialect(way: str) -> None:
+    """Its format is told by its own dialect: nothing of it is a repair of the first one's."""
+    from tests.frames import STOP, md, start, text_block
+
+    other = parse(start() + text_block(0, "Hel", "lo") + md("end_turn") + STOP, dialect="anthropic")
+    seen = walk(way, source(way, CUT, strict=True).on_error_resume(lambda error: other)).check()
+    expected = RESTARTED.format("fallback", "")
+    assert seen.table == expected + "\n" + rows("""
+        8 1 STEP_START
+        9 1 USAGE 3+1
+        10 1 TEXT_START
+        11 1 TEXT_DELTA 'Hel'
+        12 1 TEXT_DELTA 'lo'
+        13 1 TEXT_END
+        14 1 USAGE 3+5
+        15 1 STEP_END whole 3+5
+        16 1 RESPONSE_END whole 6+6
+    """)
+    assert {} == seen.response.repairs.repairs
+
+
+def events_of(*frames: bytes) -> list[AnyChatEvent]:
+    """The events of an answer, as another subscription had them."""
+    events: list[AnyChatEvent] = []
+    parse(b"".join(frames), dialect="openai-chat").subscribe(events.append, lambda error: None)
+    return events
+
+
+@every_way
+def test_a_fallback_to_events_from_elsewhere(way: str) -> None:
+    """They are copied into the Run: its id, its order, its steps."""
+    events = events_of(*OK)
+    before = [(event.seq, event.response_id) for event in events]
+    for other in (Flux.just(*events), Flux.from_iterable(events)):
+        seen = walk(way, source(way, CUT).fallback_to(other)).check()
+        expected = RESTARTED.format("fallback", "")
+        assert seen.table == f"{expected}\n{hello(8, 1)}\n16 1 RESPONSE_END whole 6+3"
+        assert "Hello" == seen.response.text
+    assert before == [(event.seq, event.response_id) for event in events]
+
+
+@every_way
+def test_a_fallback_to_events_that_fail(way: str) -> None:
+    """Their ERROR is the Run's, and comes once, with the response of the whole."""
+    events = events_of(*CUT)
+    assert events[-1].error is not None
+    seen = walk(way, source(way, CUT).fallback_to(Flux.from_iterable(events))).check()
+    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
+        8 1 STEP_START
+        9 1 TEXT_START
+        10 1 TEXT_DELTA 'par'
+        11 1 USAGE 3+1
+        12 1 TEXT_END
+        13 1 STEP_END partial 3+1
+        14 1 ERROR TruncatedStreamError partial 6+2
+    """)
+    assert seen.error is events[-1].error
+
+
+@every_way
+def test_a_fallback_written_by_hand(way: str) -> None:
+    """Content outside of a step gets one."""
+    other: Flux[AnyChatEvent] = Flux.just(TextDelta("sorry"), ResponseEnd())
+    seen = walk(way, source(way, CUT).fallback_to(other)).check()
+    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
+        8 1 STEP_START
+        9 1 TEXT_START
+        10 1 TEXT_DELTA 'sorry'
+        11 1 TEXT_END
+        12 1 STEP_END whole
+        13 1 RESPONSE_END whole 3+1
+    """)
+    assert ("sorry", "stop") == (seen.response.text, seen.response.finish_reason)
+    assert {} == seen.response.repairs.repairs
+
+
+@every_way
+def test_a_fallback_by_hand_that_does_not_say_its_end(way: str) -> None:
+    other: Flux[AnyChatEvent] = Flux.just(TextDelta("sorry"))
+    seen = walk(way, source(way, CUT).fallback_to(other)).check()
+    assert ["STEP_END", "ERROR"] == seen.types[-2:]
+    assert isinstance(seen.error, TruncatedStreamError)
+
+
+@every_way
+def test_a_text_in_place_of_the_error(way: str) -> None:
+    seen = walk(way, source(way, CUT).on_error_return("sorry")).check()
+    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
+        8 1 STEP_START
+        9 1 TEXT_START
+        10 1 TEXT_DELTA 'sorry'
+        11 1 TEXT_END
+        12 1 STEP_END whole
+        13 1 RESPONSE_END whole 3+1
+    """)
+    assert ("sorry", "sorry", "stop") == (
+        seen.response.text,
+        seen.response.full_text,
+        seen.response.finish_reason,
+    )
+
+
+@every_way
+def test_a_fallback_that_recovers_itself(way: str) -> None:
+    other = source(way, BEGUN, OK).retry(1)
+    seen = walk(way, source(way, CUT).fallback_to(other)).check()
+    assert seen.table == "\n".join([
+        RESTARTED.format("fallback", ""),
+        rows("""
+            8 1 STEP_START
+            9 1 STEP_END partial
+            10 1 STATUS restart 'attempt 2 after TruncatedStreamError'
+        """),
+        hello(11, 2),
+        "19 2 RESPONSE_END whole 6+3",
+    ])  # fmt: skip
+
+
+@every_way
+def test_fallbacks_one_after_another(way: str) -> None:
+    """Each failure goes to the next; the last one's error is final."""
+    stream = source(way, CUT).fallback_to(source(way, BEGUN), source(way, BUSY))
+    seen = walk(way, stream).check()
+    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
+        8 1 STEP_START
+        9 1 STEP_END partial
+        10 1 STATUS fallback 'after TruncatedStreamError'
+        11 2 STEP_START
+        12 2 STEP_END partial
+        13 2 ERROR ServerError partial 3+1
+    """)
+
+
+# A user's function that raises above the recovery
+
+
+def raise_at(text: str) -> Any:
+    def function(event: AnyChatEvent) -> None:
+        if event.text == text:
+            raise KeyError(text)
+
+    return function
+
+
+@every_way
+def test_a_function_above_the_recovery_raises(way: str) -> None:
+    """There is no ERROR then, and nothing was ended: the ends come when the stream goes on."""
+    stream = source(way, OK).do_on_next(raise_at("lo")).fallback_to(source(way, OK))
+    seen = walk(way, stream)
+    assert seen.table == "\n".join([
+        rows("""
+            0 0 RESPONSE_START
+            1 0 STEP_START
+            2 0 TEXT_START
+            3 0 TEXT_DELTA 'Hel'
+            5 0 TEXT_END
+            6 0 STEP_END partial
+            7 0 STATUS fallback 'after KeyError'
+        """),
+        hello(8, 1),
+        "16 1 RESPONSE_END whole 3+2",
+    ])  # fmt: skip
+    assert "Hello" == seen.response.full_text
+    assert [True, False] == [step.partial for step in seen.response.steps]
+
+
+@every_way
+def test_a_function_above_the_recovery_raises_for_good(way: str) -> None:
+    """Then it is as without a recovery: its exception, as it is, and no ERROR."""
+    seen = walk(way, source(way, OK).do_on_next(raise_at("lo")).retry(3))
+    assert ["TEXT_DELTA"] == seen.types[-1:]
+    assert isinstance(seen.error, KeyError)
+
+
+@every_way
+def test_what_a_filter_above_hid_has_no_ends(way: str) -> None:
+    hidden = source(way, OK).only(T.STEP_START, T.TEXT_DELTA).do_on_next(raise_at("lo"))
+    seen = walk(way, hidden.fallback_to(source(way, OK)))
+    assert ["STEP_START", "TEXT_DELTA", "STEP_END", "STATUS", "STEP_START"] == seen.types[:5]
+
+
+# Leaving early
+
+
+@every_way
+def test_take_below_the_recovery(way: str) -> None:
+    """Nothing more after it, and no further attempt."""
+    stream = source(way, BEGUN, OK).retry(3)
+    for count, types in (
+        (3, ["RESPONSE_START", "STEP_START", "STEP_END"]),
+        (1, ["RESPONSE_START"]),
+    ):
+        seen = walk(way, stream.take(count)) if count == 3 else walk(way, source(way, BEGUN, OK).retry(3).take(1))
+        assert types == seen.types
+        assert seen.error is None
+
+
+@every_way
+def test_take_above_the_recovery(way: str) -> None:
+    """A stream that ends well has nothing to recover from; one that was left with its ERROR keeps it."""
+    assert ["RESPONSE_START", "STEP_START", "STEP_END"] == walk(way, source(way, BEGUN, OK).take(3).retry(3)).types
+    seen = walk_loosely(way, source(way, BEGUN, OK).take(4).retry(3))
+    assert ["RESPONSE_START", "STEP_START", "STEP_END", "ERROR"] == seen
+
+
+def walk_loosely(way: str, stream: ChatStream) -> list[str]:
+    """The types of a stream whose ERROR is not its error."""
+    events: list[AnyChatEvent] = []
+
+    async def read() -> None:
+        async for event in stream:
+            events.append(event)  # noqa: PERF401
+
+    if way == "parse":
+        stream.subscribe(events.append)
+    else:
+        asyncio.run(read())
+    return [event.type.value for event in events]
+
+
+@every_way
+def test_on_error_complete_shows_the_error_all_the_same(way: str) -> None:
+    types = walk_loosely(way, source(way, CUT).on_error_complete())  # type: ignore[arg-type, unused-ignore]
+    assert ["STEP_END", "ERROR"] == types[-2:]
+
+
+# Abort
+
+
+ABORTED_WAITING = rows("""
+    0 0 RESPONSE_START
+    1 0 STEP_START
+    2 0 STEP_END partial
+    3 0 STATUS retry 'attempt 2 after TruncatedStreamError'
+    4 0 ABORT partial
+""")
+
+
+async def abort_when(stream: ChatStream, clock: VirtualClock, seconds: float, takers: int = 1) -> Any:
+    """Abort after some time; what the subscribers saw."""
+    seen: list[list[AnyChatEvent]] = [[] for _ in range(takers)]
+
+    async def read(events: list[AnyChatEvent]) -> None:
+        async for event in stream:
+            events.append(event)  # noqa: PERF401
+
+    ends: list[bool] = []
+    tasks = [asyncio.ensure_future(read(events)) for events in seen]
+    pushed: list[AnyChatEvent] = []
+    stream.subscribe(pushed.append, lambda error: ends.append(False), lambda: ends.append(True))
+    for _ in range(int(seconds * 4)):
+        await settle()
+        clock.advance(0.25)
+    await settle()
+    stream.abort("enough")
+    async with asyncio.timeout(5):
+        await asyncio.gather(*tasks)
+    stream.abort("once more")
+    await settle()
+    assert ends == [True]
+    return [*seen, pushed]
+
+
+def shown(events: list[AnyChatEvent]) -> str:
+    from tests.recovering import Walk
+
+    return Walk(events, None).check().table
+
+
+async def test_abort_of_a_running_attempt() -> None:
+    """For all who are subscribed, each with an id of its own."""
+    clock = VirtualClock()
+    model = model_of(*[answer(HEL, 60.0, *OK)] * 3, clock=clock)
+    both = await abort_when(model.prompt("hi").stream().retry(2), clock, 1.0, 2)
+    for events in both:
+        assert shown(events) == rows("""
+            0 0 RESPONSE_START
+            1 0 STEP_START
+            2 0 TEXT_START
+            3 0 TEXT_DELTA 'Hel'
+            4 0 TEXT_END
+            5 0 STEP_END partial
+            6 0 ABORT partial
+        """)
+        assert isinstance(events[-1], Abort)
+        assert events[-1].reason == "enough"
+    assert 3 == len({events[0].response_id for events in both})
+
+
+async def test_abort_while_a_retry_waits() -> None:
+    clock = VirtualClock()
+    model = model_of(*[BEGUN] * 3, clock=clock)
+    stream = model.prompt("hi").stream().retry_when(Retry.fixed_delay(5, 60))
+    for events in await abort_when(stream, clock, 1.0, 2):
+        assert shown(events) == ABORTED_WAITING
+    assert 0 == clock.pending
+    assert 0 == model._transport.acquired
+
+
+async def test_abort_of_the_attempt_after_a_wait() -> None:
+    clock = VirtualClock()
+    model = model_of(*[BEGUN] * 2, *[answer(HEL, 60.0)] * 2, clock=clock)
+    stream = model.prompt("hi").stream().retry_when(Retry.fixed_delay(5, 2))
+    for events in await abort_when(stream, clock, 4.0):
+        assert ["TEXT_DELTA", "TEXT_END", "STEP_END", "ABORT"] == [event.type.value for event in events[-4:]]
+        assert 1 == events[-1].step
+    assert 0 == model._transport.acquired
+
+
+async def test_abort_while_copied_events_come() -> None:
+    """A stream of another kind is stopped too."""
+    import reactivex
+
+    clock = VirtualClock()
+    model = model_of(*[BEGUN] * 2, clock=clock)
+    left: list[bool] = []
+    endless: Flux[AnyChatEvent] = Flux.from_(
+        reactivex.concat(reactivex.of(StepStart(), TextDelta("a")), reactivex.never())
+    ).do_on_cancel(lambda: left.append(True))
+    for events in await abort_when(model.prompt("hi").stream().fallback_to(endless), clock, 1.0):
+        assert ["TEXT_DELTA", "TEXT_END", "STEP_END", "ABORT"] == [event.type.value for event in events[-4:]]
+        shown(events)
+    assert [True, True] == left
+
+
+# Filters
+
+
+@every_way
+def test_a_narrow_filter_still_shows_the_error(way: str) -> None:
+    """A filter of one type has the frame of the stream, STATUS among it."""
+    keep = ChatEventFilter.of(T.TEXT_DELTA)
+    seen = walk(way, source(way, BEGUN, CUT, event_filter=keep).retry(3))
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        2 0 STEP_END partial
+        3 0 STATUS retry 'attempt 2 after TruncatedStreamError'
+        4 1 STEP_START
+        6 1 TEXT_DELTA 'par'
+        9 1 STEP_END partial 3+1
+        10 1 ERROR TruncatedStreamError partial 3+1
+    """)
+
+
+@every_way
+def test_a_filter_that_hides_tool_events_does_not_hide_that_content_came(way: str) -> None:
+    """Whether a tool was called is read from the Run: no retry."""
+    keep = ~ChatEventFilter.of_group(semflux_group("TOOL_CALL"))
+    seen = walk(way, source(way, TOOL, OK, event_filter=keep).retry(3))
+    assert seen.table == rows("""
+        0 0 RESPONSE_START
+        1 0 STEP_START
+        5 0 STEP_END partial
+        6 0 ERROR TruncatedStreamError partial
+    """)
+    exact = walk_types(way, source(way, TOOL, OK).only(T.RESPONSE_START, T.STEP_END, T.ERROR).retry(3))
+    assert ["RESPONSE_START", "STEP_END", "ERROR"] == exact
+
+
+@every_way
+def test_a_recovery_under_a_filter_that_hides_tool_events(way: str) -> None:
+    """Restarted, the hidden call stays hidden and void; usage and text are those of all."""
+    keep = ~ChatEventFilter.of_group(semflux_group("TOOL_CALL"))
+    stream = source(way, TOOL, OK, event_filter=keep).retry_when(Retry.max(1).restart())
+    seen = walk(way, stream)
+    assert seen.table == "\n".join([
+        rows("""
+            0 0 RESPONSE_START
+            1 0 STEP_START
+            5 0 STEP_END partial
+            6 0 STATUS restart 'attempt 2 after TruncatedStreamError'
+        """),
+        hello(7, 1),
+        "15 1 RESPONSE_END whole 3+2",
+    ])  # fmt: skip
+    assert () == seen.response.tool_calls
+    assert ["c1"] == [call.id for call in seen.response.steps[0].tool_calls]
+
+
+def semflux_group(name: str) -> Any:
+    from semflux import ChatEventGroup
+
+    return ChatEventGroup(name)
+
+
+def walk_types(way: str, stream: ChatStream) -> list[str]:
+    return walk(way, stream).types
+
+
+# Subscribers
+
+
+@pytest.mark.parametrize("at", ["Hel", None])
+def test_a_subscriber_that_raises_ends_alone(at: str | None) -> None:
+    """Its exception goes to its own on_error; no attempt follows it."""
+    for below in (True, False):
+        turns = source("parse", BEGUN, OK)
+        got: list[Any] = []
+
+        def on_next(event: AnyChatEvent, got: list[Any] = got) -> None:
+            got.append(event.type.value)
+            if event.text == at and event.type in {T.TEXT_DELTA, T.STATUS, T.STEP_START}:
+                raise KeyError("mine")
+
+        errors: list[Exception] = []
+        dropped: list[Any] = []
+        Hooks.on_error_dropped(dropped.append)
+        try:
+            turns.retry(3).subscribe(on_next, errors.append if below else None)
+        finally:
+            Hooks.on_error_dropped(None)
+        assert ["KeyError"] == [type(error).__name__ for error in [*errors, *dropped]]
+        assert ("TEXT_DELTA" if at else "STEP_START") == got[-1]
+
+
+async def test_of_two_subscribers_one_may_raise() -> None:
+    model = model_of(BEGUN, BEGUN, OK, OK)
+    stream = model.prompt("hi").stream().retry(1)
+    errors: list[Exception] = []
+    stream.subscribe(raise_at("Hel"), errors.append)
+    types = [event.type.value async for event in stream]
+    assert ["STEP_END", "RESPONSE_END"] == types[-2:]
+    assert ["KeyError"] == [type(error).__name__ for error in errors]
+    assert 0 == model._transport.acquired
+
+
+@every_way
+def test_content_that_comes_to_nothing_is_content(way: str) -> None:
+    """An event of the groups MEDIA and SAFETY forbids a retry as text does."""
+    from semflux.events import ContentFilter, MediaPartial
+    from semflux.response import MediaBlock
+
+    for event in (ContentFilter("hate"), MediaPartial(MediaBlock(kind="image", data="aaaa"))):
+        events = [ResponseStart(), StepStart(), event]
+        stream = ChatStream(failing(events, ServerError("x")))
+        seen = walk(way, stream.retry(3)).check()
+        assert ["RESPONSE_START", "STEP_START", event.type.value, "STEP_END", "ERROR"] == seen.types
+
+
+def failing(events: list[Any], error: Exception) -> Any:
+    """A stream of another kind, which says these and fails."""
+    import reactivex
+
+    return reactivex.concat(reactivex.from_iterable(events), reactivex.throw(error))
+
+
+@every_way
+def test_a_stream_of_another_kind_is_made_a_stream_of_ours_before_it_recovers(way: str) -> None:
+    """From its first event on: one id, one order."""
+    stream = ChatStream(failing(events_of(*BEGUN)[:2], ServerError("x"))).fallback_to(source(way, OK))
+    seen = walk(way, stream).check()
+    assert seen.table == "\n".join([
+        rows("""
+            0 0 RESPONSE_START
+            1 0 STEP_START
+            2 0 STEP_END partial
+            3 0 STATUS fallback 'after ServerError'
+        """),
+        hello(4, 1),
+        "12 1 RESPONSE_END whole 3+2",
+    ])  # fmt: skip
+
+
+@every_way
+def test_an_error_that_is_not_worth_it_is_not_tried_again(way: str) -> None:
+    seen = walk(way, source(way, (sse({"error": {"message": "no", "code": 404}}),), OK).retry_when(Retry.max(3)))
+    assert isinstance(seen.error, NotFoundError)
+    assert [StepEnd.type.value, "ERROR"] == seen.types[-2:]
