@@ -183,6 +183,10 @@ from semflux.response import (
     SearchResult,
     StepResponse,
 )
+from semflux.retry import (
+    Retry,
+    RetrySignal,
+)
 from semflux.secret import (
     Secret,
 )
@@ -283,7 +287,9 @@ __all__ = (
     "ResponseEnd",
     "ResponseStart",
     "ResponseTooLargeError",
+    "Retry",
     "RetryExhaustedError",
+    "RetrySignal",
     "SearchResult",
     "Secret",
     "SemfluxError",

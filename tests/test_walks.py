@@ -58,12 +58,13 @@ HELLO = """
     {5} {1} TEXT_END
     {6} {1} USAGE 3+2
     {7} {1} STEP_END whole 3+2
+    {8} {1} RESPONSE_END whole {9}
 """
 
 
-def hello(seq: int, step: int) -> str:
-    """The lines of a whole step that says "Hello"."""
-    return rows(HELLO.format(seq, step, *range(seq + 1, seq + 7)))
+def hello(seq: int, step: int, usage: str) -> str:
+    """The lines of a last step that says "Hello"; *usage* is that of the stream."""
+    return rows(HELLO.format(seq, step, *range(seq + 1, seq + 8), usage))
 
 
 # Failures
@@ -117,13 +118,13 @@ def test_a_bad_frame_is_recovered_from(way: str) -> None:
         5 0 STEP_END partial
         6 0 STATUS restart 'attempt 2 after BadFrameError'
     """
-    assert seen.table == f"{rows(expected)}\n{hello(7, 1)}\n15 1 RESPONSE_END whole 3+2"
+    assert seen.table == f"{rows(expected)}\n{hello(7, 1, '3+2')}"
 
 
 @every_way
 def test_strict_mode(way: str) -> None:
     """The first departure of the provider from its format is a failure like any other."""
-    frames = (HEL, cc(tc(0, None, "f", "{}")), cc(finish="tool_calls"), DONE)
+    frames = (HEL, cc(tc(0, "c1", "f", "{}")), cc(tc(1, "c1", "f", "{}")), cc(finish="tool_calls"), DONE)
     seen = walk(way, source(way, frames, strict=True)).check()
     assert seen.table == rows("""
         0 0 RESPONSE_START
@@ -131,8 +132,11 @@ def test_strict_mode(way: str) -> None:
         2 0 TEXT_START
         3 0 TEXT_DELTA 'Hel'
         4 0 TEXT_END
-        5 0 STEP_END partial
-        6 0 ERROR RepairError partial
+        5 0 TOOL_CALL_START c1
+        6 0 TOOL_CALL_ARGS_DELTA '{}'
+        7 0 TOOL_CALL_END c1
+        8 0 STEP_END partial
+        9 0 ERROR RepairError partial
     """)
     assert isinstance(seen.error, RepairError)
 
@@ -237,7 +241,7 @@ def test_a_retry_before_any_content(way: str) -> None:
             0 0 RESPONSE_START
             1 0 STATUS retry 'attempt 2 after ServerError'
         """
-        rest = f"{hello(2, 0)}\n10 0 RESPONSE_END whole 3+2"
+        rest = f"{hello(2, 0, '3+2')}"
         partial = [False]
     else:
         expected = """
@@ -246,7 +250,7 @@ def test_a_retry_before_any_content(way: str) -> None:
             2 0 STEP_END partial
             3 0 STATUS retry 'attempt 2 after ServerError'
         """
-        rest = f"{hello(4, 1)}\n12 1 RESPONSE_END whole 3+2"
+        rest = f"{hello(4, 1, '3+2')}"
         partial = [True, False]
     assert seen.table == f"{rows(expected)}\n{rest}"
     assert partial == [step.partial for step in seen.response.steps]
@@ -264,7 +268,7 @@ def test_a_retry_after_step_start(way: str) -> None:
         5 1 STEP_END partial
         6 1 STATUS retry 'attempt 3 after TruncatedStreamError'
     """
-    assert seen.table == f"{rows(expected)}\n{hello(7, 2)}\n15 2 RESPONSE_END whole 3+2"
+    assert seen.table == f"{rows(expected)}\n{hello(7, 2, '3+2')}"
     assert [1, 2, 3] == [event.attempt for event in seen.events if isinstance(event, StepStart)] or (
         way == "parse"
     )
@@ -304,7 +308,7 @@ def test_a_retry_with_restart(way: str) -> None:
     """What came stays, and is void: usage counts, the rest does not."""
     seen = walk(way, source(way, CUT, OK).retry_when(Retry.max(1).restart())).check()
     expected = RESTARTED.format("restart", "attempt 2 ")
-    assert seen.table == f"{expected}\n{hello(8, 1)}\n16 1 RESPONSE_END whole 6+3"
+    assert seen.table == f"{expected}\n{hello(8, 1, '6+3')}"
     response = seen.response
     assert ["par", "Hello"] == [step.text for step in response.steps]
     assert [True, False] == [step.partial for step in response.steps]
@@ -380,7 +384,7 @@ def test_a_retry_waits_in_virtual_time(way: str) -> None:
         1 0 STATUS retry 'attempt 2 after ServerError'
         2 0 STATUS retry 'attempt 3 after RateLimitError'
     """
-    assert seen.table == f"{rows(expected)}\n{hello(3, 0)}\n11 0 RESPONSE_END whole 3+2"
+    assert seen.table == f"{rows(expected)}\n{hello(3, 0, '3+2')}"
     # Two seconds by the policy; then seven, since the provider asks for more than the policy's four.
     assert [0.0, 0.0, 2.0, 9.0] == [event.time - 1_700_000_000 for event in seen.events[:4]]
     assert 0 == clock.pending
@@ -395,7 +399,7 @@ def test_a_fallback_to_another_model(way: str) -> None:
     other = source(way, OK)
     seen = walk(way, source(way, CUT).fallback_to(other)).check()
     expected = RESTARTED.format("fallback", "")
-    assert seen.table == f"{expected}\n{hello(8, 1)}\n16 1 RESPONSE_END whole 6+3"
+    assert seen.table == f"{expected}\n{hello(8, 1, '6+3')}"
     assert "Hello" == seen.response.text
 
 
@@ -436,7 +440,7 @@ def test_a_fallback_to_events_from_elsewhere(way: str) -> None:
     for other in (Flux.just(*events), Flux.from_iterable(events)):
         seen = walk(way, source(way, CUT).fallback_to(other)).check()
         expected = RESTARTED.format("fallback", "")
-        assert seen.table == f"{expected}\n{hello(8, 1)}\n16 1 RESPONSE_END whole 6+3"
+        assert seen.table == f"{expected}\n{hello(8, 1, '6+3')}"
         assert "Hello" == seen.response.text
     assert before == [(event.seq, event.response_id) for event in events]
 
@@ -511,10 +515,9 @@ def test_a_fallback_that_recovers_itself(way: str) -> None:
         rows("""
             8 1 STEP_START
             9 1 STEP_END partial
-            10 1 STATUS restart 'attempt 2 after TruncatedStreamError'
+            10 1 STATUS retry 'attempt 2 after TruncatedStreamError'
         """),
-        hello(11, 2),
-        "19 2 RESPONSE_END whole 6+3",
+        hello(11, 2, "6+3"),
     ])  # fmt: skip
 
 
@@ -559,8 +562,7 @@ def test_a_function_above_the_recovery_raises(way: str) -> None:
             6 0 STEP_END partial
             7 0 STATUS fallback 'after KeyError'
         """),
-        hello(8, 1),
-        "16 1 RESPONSE_END whole 3+2",
+        hello(8, 1, "3+2"),
     ])  # fmt: skip
     assert "Hello" == seen.response.full_text
     assert [True, False] == [step.partial for step in seen.response.steps]
@@ -773,8 +775,7 @@ def test_a_recovery_under_a_filter_that_hides_tool_events(way: str) -> None:
             5 0 STEP_END partial
             6 0 STATUS restart 'attempt 2 after TruncatedStreamError'
         """),
-        hello(7, 1),
-        "15 1 RESPONSE_END whole 3+2",
+        hello(7, 1, "3+2"),
     ])  # fmt: skip
     assert () == seen.response.tool_calls
     assert ["c1"] == [call.id for call in seen.response.steps[0].tool_calls]
@@ -823,6 +824,7 @@ async def test_of_two_subscribers_one_may_raise() -> None:
     stream.subscribe(raise_at("Hel"), errors.append)
     types = [event.type.value async for event in stream]
     assert ["STEP_END", "RESPONSE_END"] == types[-2:]
+    await settle(100)
     assert ["KeyError"] == [type(error).__name__ for error in errors]
     assert 0 == model._transport.acquired
 
@@ -859,8 +861,7 @@ def test_a_stream_of_another_kind_is_made_a_stream_of_ours_before_it_recovers(wa
             2 0 STEP_END partial
             3 0 STATUS fallback 'after ServerError'
         """),
-        hello(4, 1),
-        "12 1 RESPONSE_END whole 3+2",
+        hello(4, 1, "3+2"),
     ])  # fmt: skip
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
+
+from reactivex import abc
 
 from semflux import operators as ops
 from semflux.flux.base import Base
@@ -51,6 +53,10 @@ class Filtering(Base[T], Generic[T]):
     def distinct_until_changed(self, key: Callable[[T], object] | None = None) -> Self:
         """Without items that are equal to the one just before, or whose *key* is."""
         return self._same(ops.distinct_until_changed(key))
+
+    def take_until_other(self, other: abc.ObservableBase[Any]) -> Self:
+        """The items until *other* gives its first item, or completes."""
+        return self._same(ops.take_until_other(other))
 
 
 __all__ = ("Filtering",)

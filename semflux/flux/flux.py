@@ -7,7 +7,7 @@ wherever RxPY takes one, and every RxPY operator works through `pipe`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, overload
 
 import reactivex
@@ -20,6 +20,7 @@ from semflux.flux.collecting import Collecting
 from semflux.flux.combining import Combining
 from semflux.flux.edge import attach, edge_of
 from semflux.flux.filtering import Filtering
+from semflux.flux.iterable import iterate
 from semflux.flux.iterate import EventIterator, last_of
 from semflux.flux.making import Making
 from semflux.flux.mono import Mono
@@ -103,6 +104,11 @@ class Flux(
     def block_last(self, timeout: float | None = None) -> T | None:
         """Wait for the end; the last item, None if there is none. Raises as `block_first` does."""
         return run_blocking(last_of(self._observable), timeout, "block_last")
+
+    def to_iterable(self) -> Iterator[T]:
+        """The items in a plain `for` loop: the stream runs on a private thread, at most 64 items ahead. Leaving the
+        loop, or closing the iterator, cancels it. Raises as `block_first` does."""
+        return iterate(self._observable)
 
     # Crossing to RxPY
 

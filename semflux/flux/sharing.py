@@ -7,8 +7,8 @@ from typing import Generic, Self, TypeVar
 from semflux.clock import Clock
 from semflux.flux.base import Base
 from semflux.flux.connectable import Connectable
+from semflux.operators.delivery import Policy
 from semflux.operators.publish import Publication, publish
-from semflux.operators.reader import Policy
 from semflux.operators.replay import cache, replay
 from semflux.operators.share import share
 

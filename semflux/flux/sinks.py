@@ -14,10 +14,9 @@ from reactivex import abc
 from semflux.clock import Clock
 from semflux.errors import AlreadyConsumedError, BufferOverflowError, ConfigurationError, OperatorError
 from semflux.flux.flux import Flux
-from semflux.operators.delivery import weight_of
+from semflux.operators.delivery import Room, weight_of
 from semflux.operators.fanout import Fanout, History
 from semflux.operators.lift import NOTHING, Direct
-from semflux.operators.reader import Room
 from semflux.operators.run import run_of
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Generic, Self, TypeVar
 
@@ -9,6 +10,7 @@ from semflux import operators as ops
 from semflux.flux.base import Base
 from semflux.operators.do_finally import SignalType
 from semflux.operators.materialize import Signal
+from semflux.operators.noting import LogLevel, SignalListener
 
 T = TypeVar("T")
 
@@ -57,6 +59,24 @@ class Watching(Base[T], Generic[T]):
     def do_on_each(self, callback: Callable[[Signal[T]], object]) -> Self:
         """Calls *callback* with each item, the error or the end, as a `Signal`, before it goes on."""
         return self._same(ops.do_on_each(callback))
+
+    def tap(self, make: Callable[[], SignalListener[T]]) -> Self:
+        """Tells each signal to the listener that *make* gives for each subscription: a class of listeners will do."""
+        return self._same(ops.tap(make))
+
+    def log(
+        self, name: str = "stream", level: LogLevel = "meta", *, logger: logging.Logger | None = None
+    ) -> Self:
+        """Logs each signal to *logger*, "semflux.stream" by default. "meta" tells classes and types, "full" all."""
+        return self._same(ops.log(name, level, logger=logger))
+
+    def name(self, text: str) -> Self:
+        """Gives what is above a name, which an error that passes says in a note."""
+        return self._same(ops.name(text))
+
+    def checkpoint(self, description: str) -> Self:
+        """Adds a note to an error that passes: which part of the chain it came through."""
+        return self._same(ops.checkpoint(description))
 
 
 __all__ = ("Watching",)

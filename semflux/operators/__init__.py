@@ -82,6 +82,13 @@ from semflux.operators.materialize import (
     materialize,
 )
 from semflux.operators.normalize import normalize
+from semflux.operators.noting import (
+    SignalListener,
+    checkpoint,
+    log,
+    name,
+    tap,
+)
 from semflux.operators.on_error import (
     fallback_to,
     on_error_complete,
@@ -97,6 +104,9 @@ from semflux.operators.scan import (
     index,
     scan,
     scan_with,
+)
+from semflux.operators.several import (
+    take_until_other,
 )
 from semflux.operators.single import single
 from semflux.operators.skip import (
@@ -120,6 +130,7 @@ __all__ = (
     "Hooks",
     "Run",
     "Signal",
+    "SignalListener",
     "SignalType",
     "aggregate",
     "all_",
@@ -129,6 +140,7 @@ __all__ = (
     "buffer_until",
     "buffer_until_changed",
     "buffer_while",
+    "checkpoint",
     "coalesce",
     "collect",
     "collect_list",
@@ -163,10 +175,12 @@ __all__ = (
     "in_group",
     "index",
     "last",
+    "log",
     "map_",
     "map_not_none",
     "materialize",
     "merge_with",
+    "name",
     "normalize",
     "on_error_complete",
     "on_error_map",
@@ -190,7 +204,9 @@ __all__ = (
     "switch_if_empty",
     "take",
     "take_until",
+    "take_until_other",
     "take_while",
+    "tap",
     "terminate",
     "text",
     "timeout",

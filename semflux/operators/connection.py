@@ -124,12 +124,12 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         elif self._loop is not None:
             self._task = self._loop.create_task(self._drive(), name="semflux-connection")
         else:
-            error = ConfigurationError(
-                "this stream waits for its bytes and no event loop is running here: subscribe inside "
-                "asyncio.run(...)"
+            self.run.fail(
+                ConfigurationError(
+                    "this stream waits for its bytes and no event loop is running here: subscribe inside "
+                    "asyncio.run(...)"
+                )
             )
-            if not self.run.fail(error):
-                self.on_error(error)
 
     def _advance(self) -> None:
         """All that there is room for, now."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+import attrs
 
 from semflux.events import ChatEvent, ChatEventGroup, ChatEventPhase, ChatEventType, freeze_event, thaw_event
 
@@ -16,6 +18,25 @@ T, G, P = ChatEventType, ChatEventGroup, ChatEventPhase
 
 ITEM_WEIGHT = 64
 """Bytes that any item counts for, its text aside."""
+
+
+Policy: TypeAlias = Literal["block", "coalesce", "drop", "error", "drop_oldest", "drop_latest"]
+"""What is done when a subscriber's buffer is full: the source waits ("block"); deltas are joined, then it waits
+("coalesce"); HEARTBEAT and RAW go, then it waits ("drop"); this subscriber alone fails ("error"); or something of the
+buffer goes ("drop_oldest"), or what comes does ("drop_latest"), but nothing that tells where the stream is."""
+
+WAITING: frozenset[str] = frozenset({"block", "coalesce", "drop"})
+"""The policies for which the source waits in the end."""
+
+
+@attrs.frozen(kw_only=True)
+class Room:
+    """How much may wait for one subscriber."""
+
+    items: int = 1024
+    """Items."""
+    weight: int = 8 * 1024 * 1024
+    """Bytes of text, media and raw objects."""
 
 
 class Delivery(IntEnum):
@@ -53,7 +74,7 @@ def weight_of(item: Any) -> int:
         weight = ITEM_WEIGHT if text is None else ITEM_WEIGHT + len(text)
         block, raw = item.block, item.raw
         if block is not None:
-            weight += len(block.data or b"") + len(block.url or "")
+            weight += len(block.data or "") + len(block.url or "")
         return weight if raw is None else weight + _weigh(raw)
     return ITEM_WEIGHT + len(item) if isinstance(item, (str, bytes)) else ITEM_WEIGHT
 
@@ -126,7 +147,10 @@ def coalesced(items: Iterable[Any]) -> list[Any]:
 __all__ = (
     "DELIVERY",
     "ITEM_WEIGHT",
+    "WAITING",
     "Delivery",
+    "Policy",
+    "Room",
     "coalesced",
     "delivery_of",
     "joined",

@@ -12,10 +12,10 @@ from reactivex.scheduler import CurrentThreadScheduler
 
 from semflux.errors import BufferOverflowError, OperatorError, SemfluxError
 from semflux.events import ChatEvent, Error
-from semflux.operators.delivery import weight_of
+from semflux.operators.delivery import Policy, Room, weight_of
 from semflux.operators.hooks import Hooks
 from semflux.operators.pipeline import PipelineLink
-from semflux.operators.reader import Policy, Reader, Room
+from semflux.operators.reader import Reader
 from semflux.operators.recover import CopyLink
 from semflux.operators.run import UNBOUNDED, Run
 from semflux.operators.snapshot import Snapshot
@@ -122,6 +122,7 @@ class Fanout:
         """Held while readers come and go, and while an item enters the history."""
         self._busy = False
         self._later: deque[tuple[Any]] = deque()
+        self._closing: list[Callable[[], None]] = []
         self._ends: tuple[Exception | None] | None = None
         self.readers: tuple[Reader, ...] = ()
         """Those that listen now."""
@@ -208,6 +209,8 @@ class Fanout:
         try:
             while self._later:
                 self._tell(self._later.popleft()[0])
+                while self._closing:
+                    self._closing.pop()()
         finally:
             self._busy = False
         if self._ends is not None and not self.over:
@@ -274,22 +277,39 @@ class Fanout:
 
     def fail_one(self, reader: Reader, error: SemfluxError) -> None:
         """End *reader* alone with *error*, after what waits for it; a chat stream is ended in order."""
-        snapshot = self._snapshot
-        if snapshot is None or not snapshot.is_whole or snapshot.is_ended:
-            reader.end(error)
-        else:
-            last, failure = snapshot.failing(error)
-            reader.end(failure, *last)
-        self.left(reader)
+
+        def close() -> None:
+            snapshot = self._whole()
+            if snapshot is None:
+                reader.end(error)
+            else:
+                last, failure = snapshot.failing(error)
+                reader.end(failure, *last)
+            self.left(reader)
+
+        self._close(close)
 
     def abort_one(self, reader: Reader, reason: str) -> None:
-        """End *reader* alone with ABORT, where it is a chat stream."""
-        snapshot = self._snapshot
-        if snapshot is None or not snapshot.is_whole or snapshot.is_ended:
-            reader.end(None)
+        """End *reader* alone: with ABORT, where it is a chat stream."""
+
+        def close() -> None:
+            snapshot = self._whole()
+            reader.end(None, *([] if snapshot is None else snapshot.aborting(reason)))
+            self.left(reader)
+
+        self._close(close)
+
+    def _close(self, close: Callable[[], None]) -> None:
+        # In the middle of an item some readers have it already: all are to have it first.
+        if self._busy:
+            self._closing.append(close)
         else:
-            reader.end(None, *snapshot.aborting(reason))
-        self.left(reader)
+            close()
+
+    def _whole(self) -> Snapshot | None:
+        """The stream so far, where it can be ended in order."""
+        snapshot = self._snapshot
+        return None if snapshot is None or not snapshot.is_whole or snapshot.is_ended else snapshot
 
     async def released(self) -> None:
         """Wait until what the source holds open is closed, once it is over."""

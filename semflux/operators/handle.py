@@ -29,6 +29,11 @@ class HandleSink(Generic[U]):
         self.failure: Exception | None = None
         """The error of that end; None for a good one."""
 
+    @property
+    def has_value(self) -> bool:
+        """True once an item was given."""
+        return self.value is not _NONE
+
     def next(self, value: U) -> None:
         """Give this item.
 

@@ -103,6 +103,32 @@ class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
             self.below.on_completed()
 
 
+class EndingLink(Link[In, Out]):
+    """A link that ends the stream with one of its items."""
+
+    __slots__ = ("_cancelled",)
+
+    def __init__(self, below: abc.ObserverBase[Out], run: Run) -> None:
+        super().__init__(below, run)
+        self._cancelled = False
+
+    def end_with(self, value: Out, error: Exception | None = None) -> None:
+        """Cancel what is above, deliver *value*, then tell the end, or *error*, to a subscriber that is still
+        there after it."""
+        super().dispose()
+        self.below.on_next(value)
+        if self._cancelled:
+            return
+        if error is None:
+            self.below.on_completed()
+        else:
+            self.below.on_error(error)
+
+    def dispose(self) -> None:
+        self._cancelled = True
+        super().dispose()
+
+
 class Lifted(Direct[Out]):
     """A source with an operator on it."""
 
@@ -214,6 +240,7 @@ def stage_operator(
 __all__ = (
     "NOTHING",
     "Direct",
+    "EndingLink",
     "Lifted",
     "Link",
     "Owned",

@@ -9,9 +9,9 @@ from reactivex import Observable, abc
 
 from semflux.errors import ConfigurationError
 from semflux.operators.connection import Connection
+from semflux.operators.delivery import Room
 from semflux.operators.lift import Lifted, subscribe_to
 from semflux.operators.one_reader import OneReader, no_link
-from semflux.operators.reader import Room
 from semflux.operators.run import Run, run_of
 
 

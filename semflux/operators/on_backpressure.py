@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from reactivex import Observable, abc
 
 from semflux.errors import ConfigurationError
+from semflux.operators.delivery import Policy, Room
 from semflux.operators.one_reader import Pushed
-from semflux.operators.reader import Policy, Room
 
 T = TypeVar("T")
 

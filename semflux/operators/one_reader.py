@@ -7,9 +7,9 @@ from typing import Any
 from reactivex import abc
 
 from semflux.errors import SemfluxError
-from semflux.operators.delivery import weight_of
+from semflux.operators.delivery import Policy, Room, weight_of
 from semflux.operators.lift import Lifted, Link, subscribe_to
-from semflux.operators.reader import Policy, Reader, Room
+from semflux.operators.reader import Reader
 from semflux.operators.run import Run, run_of
 
 

@@ -10,9 +10,9 @@ from reactivex.disposable import Disposable
 
 from semflux.clock import Clock
 from semflux.operators.connection import Connection
+from semflux.operators.delivery import Policy, Room
 from semflux.operators.fanout import Fanout, History
 from semflux.operators.lift import Direct
-from semflux.operators.reader import Policy, Room
 from semflux.operators.run import Run, run_of
 from semflux.operators.snapshot import Snapshot
 

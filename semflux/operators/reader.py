@@ -7,33 +7,15 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
-import attrs
 from reactivex import abc
 
 from semflux.errors import BufferOverflowError, SemfluxError
-from semflux.operators.delivery import Delivery, coalesced, delivery_of, weight_of
+from semflux.events import ChatEvent
+from semflux.operators.delivery import WAITING, Delivery, Policy, Room, coalesced, delivery_of, weight_of
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import UNBOUNDED, Run
-
-Policy: TypeAlias = Literal["block", "coalesce", "drop", "error", "drop_oldest", "drop_latest"]
-"""What is done when a subscriber's buffer is full: the source waits ("block"); deltas are joined, then it waits
-("coalesce"); HEARTBEAT and RAW go, then it waits ("drop"); this subscriber alone fails ("error"); or something of the
-buffer goes ("drop_oldest"), or what comes does ("drop_latest"), but nothing that tells where the stream is."""
-
-WAITING: frozenset[str] = frozenset({"block", "coalesce", "drop"})
-"""The policies for which the source waits in the end."""
-
-
-@attrs.frozen(kw_only=True)
-class Room:
-    """How much may wait for one subscriber."""
-
-    items: int = 1024
-    """Items."""
-    weight: int = 8 * 1024 * 1024
-    """Bytes of text, media and raw objects."""
 
 
 class Owner(Protocol):
@@ -192,6 +174,9 @@ class Reader(abc.DisposableBase):
             if self.items or self._ended is not None:
                 self._drain()
         elif error is not None:
+            if isinstance(item, ChatEvent):
+                # It is a part of what the stream came to, which its end will say.
+                self._append(item, 0)
             self.owner.fail_one(self, error)
         else:
             if gone is not _NONE and self._dropped is not None:
@@ -403,4 +388,4 @@ def _resolve(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-__all__ = ("WAITING", "Owner", "Policy", "Reader", "Room")
+__all__ = ("Owner", "Reader")

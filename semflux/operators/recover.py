@@ -109,6 +109,7 @@ class RecoverLink(Link[Any, Any]):
     __slots__ = (
         "_between",
         "_chat",
+        "_first",
         "_following",
         "_held",
         "_items",
@@ -124,8 +125,9 @@ class RecoverLink(Link[Any, Any]):
         self._chat = chat
         self._held: Error | None = None
         self._items = 0
-        self._mark = 0
-        """What `_count` was when the attempt began."""
+        self._first = self._mark = self._count()
+        """What `_count` was when the first attempt, and this one, began: what came before, of a stream that this one is
+        the fallback of, is none of ours."""
         self._open: set[_Key] = set()
         """What has started below, and not ended."""
         self._between: Between | None = None
@@ -191,7 +193,7 @@ class RecoverLink(Link[Any, Any]):
 
     def _decide(self, error: Exception) -> Attempt | None:
         count = self._count()
-        return self._recovery.next(error, content=count > 0, progress=count > self._mark)
+        return self._recovery.next(error, content=count > self._first, progress=count > self._mark)
 
     def _count(self) -> int:
         return self.run.state.fold.contents if self._chat else self._items

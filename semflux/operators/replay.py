@@ -11,9 +11,9 @@ from reactivex import Observable, abc
 from semflux.clock import Clock
 from semflux.errors import ConfigurationError
 from semflux.operators.auto_connect import AutoConnect
+from semflux.operators.delivery import Policy, Room
 from semflux.operators.fanout import History
 from semflux.operators.publish import Publication
-from semflux.operators.reader import Policy, Room
 
 
 def replay(

@@ -8,8 +8,8 @@ from typing import Any
 from reactivex import Observable, abc
 
 from semflux.clock import Clock
+from semflux.operators.delivery import Policy, Room
 from semflux.operators.publish import publish
-from semflux.operators.reader import Policy, Room
 from semflux.operators.ref_count import RefCount
 
 

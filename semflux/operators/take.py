@@ -9,13 +9,13 @@ import reactivex
 from reactivex import Observable, abc
 
 from semflux.errors import ConfigurationError
-from semflux.operators.lift import Link, lift
+from semflux.operators.lift import EndingLink, lift
 from semflux.operators.run import Run
 
 T = TypeVar("T")
 
 
-class _TakeLink(Link[T, T]):
+class _TakeLink(EndingLink[T, T]):
     __slots__ = ("_left",)
 
     def __init__(self, below: abc.ObserverBase[T], run: Run, count: int) -> None:
@@ -28,11 +28,8 @@ class _TakeLink(Link[T, T]):
         self._left -= 1
         if self._left:
             self.below.on_next(value)
-            return
-        # The source is cancelled before the last item is delivered, so before the end is.
-        self.dispose()
-        self.below.on_next(value)
-        self.below.on_completed()
+        else:
+            self.end_with(value)
 
 
 def take(count: int) -> Callable[[abc.ObservableBase[T]], Observable[T]]:

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
-from semflux.operators.lift import Link, lift
+from semflux.operators.lift import EndingLink, lift
 from semflux.operators.run import Run
 
 T = TypeVar("T")
 
 
-class _TakeUntilLink(Link[T, T]):
+class _TakeUntilLink(EndingLink[T, T]):
     __slots__ = ("_predicate",)
 
     def __init__(self, below: abc.ObserverBase[T], run: Run, predicate: Callable[[Any], object]) -> None:
@@ -31,13 +31,8 @@ class _TakeUntilLink(Link[T, T]):
             failure = error
         if not last and failure is None:
             self.below.on_next(value)
-            return
-        self.dispose()
-        self.below.on_next(value)
-        if failure is None:
-            self.below.on_completed()
         else:
-            self.below.on_error(failure)
+            self.end_with(value, failure)
 
 
 def take_until(predicate: Callable[[T], object]) -> Callable[[abc.ObservableBase[T]], Observable[T]]:

@@ -18,7 +18,7 @@ class Aftermath:
         """Items that came after an end."""
         self.dropped_errors: list[BaseException] = []
         """Errors without a receiver."""
-        self.seconds = 0.0
+        self.seconds: float = 0.0
         """How long it took: in virtual time, where that was used."""
 
     def has_dropped(self, *items: Any) -> Aftermath:

@@ -53,9 +53,9 @@ class Feed(abc.DisposableBase):
     def __init__(self, observer: abc.ObserverBase[Any], run: Run) -> None:
         self.observer: abc.ObserverBase[Any] | None = observer
         self.run: Run | None = run
-        self.disposed = 0
+        self.disposed: int = 0
         """How often it was disposed of before its end."""
-        self.ended = False
+        self.ended: bool = False
         """True once it has told an end."""
 
     def tell(self, signal: Signal, *, stubborn: bool = False) -> None:
@@ -147,7 +147,7 @@ class Watcher(Recorder):
         super().__init__(self._keep)
         self._react = react
         self._depth = 0
-        self.overlaps = 0
+        self.overlaps: int = 0
         """Signals that came inside another one."""
         self.signals: list[Signal] = []
         """What came."""

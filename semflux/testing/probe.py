@@ -73,7 +73,7 @@ class PublisherProbe(Generic[T]):
     def __init__(self, source: abc.ObservableBase[T]) -> None:
         self._source = source
         self._requests: list[Requests] = []
-        self.cancel_count = 0
+        self.cancel_count: int = 0
         """Subscriptions that were cancelled before an end."""
 
     @staticmethod

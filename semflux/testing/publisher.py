@@ -37,8 +37,8 @@ class _Feed(abc.DisposableBase):
     def __init__(self, publisher: TestPublisher[Any], observer: abc.ObserverBase[Any], run: Run) -> None:
         self.publisher = publisher
         self.observer: abc.ObserverBase[Any] | None = observer
-        self.requests = Requests(run)
-        self.ended = False
+        self.requests: Requests = Requests(run)
+        self.ended: bool = False
 
     def tell(self, signal: Signal) -> None:
         observer = self.observer
@@ -96,11 +96,11 @@ class TestPublisher(Generic[T]):
         self._end: Signal | None = None
         self._queue: deque[Signal] = deque()
         self._busy = False
-        self.subscribe_count = 0
+        self.subscribe_count: int = 0
         """Subscriptions so far."""
-        self.cancel_count = 0
+        self.cancel_count: int = 0
         """Subscriptions that were cancelled before an end."""
-        self.overflow_count = 0
+        self.overflow_count: int = 0
         """Items that went to a subscriber which had not asked for them."""
 
     @staticmethod

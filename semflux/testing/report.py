@@ -11,7 +11,7 @@ class ContractError(AssertionError):
     def __init__(self, subject: str, broken: Mapping[str, str]) -> None:
         self.subject = subject
         """What was checked."""
-        self.broken = dict(broken)
+        self.broken: dict[str, str] = dict(broken)
         """What is wrong, by the name of the rule."""
         count = f"{len(broken)} rule{'' if len(broken) == 1 else 's'}"
         lines = [f"{subject} breaks {count} of its contract:"]

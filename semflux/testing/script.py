@@ -26,7 +26,7 @@ class StepFailedError(AssertionError):
         """What it wants, in words."""
         self.actual = actual
         """What came instead, in words."""
-        self.signals = tuple(signals)
+        self.signals: tuple[Signal, ...] = tuple(signals)
         """All signals that had come."""
         lines = [f'expectation "{step}" (step {number}) failed: expected {expected}, actual {actual}']
         lines.append("what had come:" if signals else "nothing had come")

@@ -25,9 +25,9 @@ class Recorder(abc.ObserverBase[Any], abc.DisposableBase):
 
     def __init__(self, receive: Callable[[Signal], None]) -> None:
         self._receive = receive
-        self.over = False
+        self.over: bool = False
         """True once an end came, or it was disposed of."""
-        self.cancelled = False
+        self.cancelled: bool = False
         """True once it was disposed of."""
         self.breaches: list[str] = []
         """What came after the end, in words."""
@@ -154,7 +154,7 @@ class PullSubscription:
         self._started = False
         self._pulling = False
         self._ended = False
-        self.demand = run.demand
+        self.demand: int = run.demand
         """Items that may still come."""
         self.breaches: list[str] = []
         """Always empty: this edge sees no signal after the end."""

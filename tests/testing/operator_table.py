@@ -62,11 +62,8 @@ def same(value: Any) -> Any:
     return value
 
 
-NOT_OPERATORS = {"EventSubject", "Hooks", "Run", "Signal", "SignalType"}
+NOT_OPERATORS = {"EventSubject", "Hooks", "Run", "Signal", "SignalListener", "SignalType"}
 """Names of `semflux.operators` that are something else."""
-
-TELLS_THE_END = {"ends_early": True, "skip": ["dispose_inside_on_next"]}
-"""These tell the end after their last item even to a subscriber that cancelled at it. The edge hides that."""
 
 OPERATORS: dict[str, list[Entry]] = {
     "aggregate": [entry(ops.aggregate(), **STAGE)],
@@ -94,11 +91,11 @@ OPERATORS: dict[str, list[Entry]] = {
     "single": [entry(ops.single(), ends_early=True, holds_items=True)],
     "take": [
         entry(ops.take(0), ends_early=True),
-        entry(ops.take(1), **TELLS_THE_END),
-        entry(lambda source: source.take(2), **TELLS_THE_END),
+        entry(ops.take(1), ends_early=True),
+        entry(lambda source: source.take(2), ends_early=True),
         entry(ops.take(99)),
     ],
-    "take_until": [entry(ops.take_until(lambda item: item == 2), **TELLS_THE_END)],
+    "take_until": [entry(ops.take_until(lambda item: item == 2), ends_early=True)],
     "take_while": [entry(ops.take_while(lambda item: item == 1), ends_early=True)],
     "terminate": [entry(ops.terminate(), **STAGE)],
     "text": [entry(ops.text(), **CHAT)],

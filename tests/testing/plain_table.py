@@ -79,5 +79,10 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "flat_map": [(ops.flat_map(lambda item: reactivex.of(item)), FOLDS)],
     "materialize": [(ops.materialize(), {"holds_items": True, "recovers": True})],
     "merge_with": [(ops.merge_with(reactivex.empty()), {"holds_items": True, "own_run": True})],
+    "take_until_other": [(ops.take_until_other(reactivex.never()), {})],
+    "checkpoint": [(ops.checkpoint("here"), {})],
+    "log": [(ops.log(), {})],
+    "name": [(ops.name("numbers"), {})],
+    "tap": [(ops.tap(ops.SignalListener), {})],
 }
 """By name: ways to make it, each with the flags of `check_operator` that are true of it."""

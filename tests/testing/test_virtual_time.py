@@ -72,7 +72,9 @@ def test_limits_are_virtual() -> None:
     virtual(source).expect_no_event(4.9).then_await(0.2).verify_error()
     publisher.assert_cancelled()
     publisher = TestPublisher.create()
-    script: StepVerifier[Any] = virtual(lambda clock: Flux.from_(timeout(first=9.0, item=5.0)(publisher.flux())))
+    script: StepVerifier[Any] = virtual(
+        lambda clock: Flux.from_(timeout(first=9.0, item=5.0)(publisher.flux()))
+    )
     script.then(lambda: publisher.next(1)).expect_next(1).then_await(5).verify_error(IdleTimeoutError)
 
 

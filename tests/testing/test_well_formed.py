@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from semflux.events import TextDelta, TextEnd, TextStart, ToolCallArgsDelta
@@ -13,6 +16,16 @@ def report(*args: object, **options: object) -> str:
     with pytest.raises(AssertionError) as caught:
         assert_well_formed(*args, **options)  # type: ignore[arg-type]
     return str(caught.value)
+
+
+def test_the_kit_needs_no_test_framework() -> None:
+    program = (
+        "import semflux.testing, sys; print(*sorted({'pytest', 'hypothesis', 'aiohttp'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "" == done.stdout.strip()
 
 
 def test_a_legal_stream_passes() -> None:
