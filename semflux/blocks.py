@@ -7,6 +7,7 @@ from typing import Any
 
 from semflux.events import (
     ChatEventGroup,
+    Origin,
     TextDelta,
     TextEnd,
     TextStart,
@@ -59,12 +60,12 @@ class Block:
     __slots__ = ("group", "held", "index", "item_id", "origin", "raw_type")
 
     def __init__(self, group: ChatEventGroup, event: Any) -> None:
-        self.group = group
+        self.group: ChatEventGroup = group
         self.item_id: str | None = event.item_id
         self.index: int | None = event.index
-        self.origin = event.origin
+        self.origin: Origin = event.origin
         self.raw_type: str | None = event.raw_type
-        self.held = ""
+        self.held: str = ""
 
 
 _TEXT, _THINKING = ChatEventGroup.TEXT, ChatEventGroup.THINKING

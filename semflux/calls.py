@@ -19,7 +19,7 @@ from semflux.blocks import (
     hold_surrogate,
 )
 from semflux.errors import BadFrameError, ToolArgumentsError
-from semflux.events import ToolCallArgsDelta, ToolCallEnd, ToolCallStart
+from semflux.events import Origin, ToolCallArgsDelta, ToolCallEnd, ToolCallStart
 from semflux.frozen import EMPTY, FrozenDict
 from semflux.state import RunState
 from semflux.wire.json import decode as decode_json
@@ -54,28 +54,28 @@ class Call:
     )
 
     def __init__(self, event: Any, sent_id: str | None, name: str | None, ordinal: int) -> None:
-        self.ordinal = ordinal
+        self.ordinal: int = ordinal
         """Its place among the calls of its step, from 0."""
-        self.sent_id = sent_id
+        self.sent_id: str | None = sent_id
         """The id that the provider sent; None until it does."""
-        self.id = sent_id or ""
+        self.id: str = sent_id or ""
         """The id that subscribers see."""
-        self.made_up = False
-        self.name = name
+        self.made_up: bool = False
+        self.name: str | None = name
         self.index: int | None = event.index
         self.item_id: str | None = event.item_id
-        self.origin = event.origin
+        self.origin: Origin = event.origin
         self.raw_type: str | None = event.raw_type
         self.attributes: FrozenDict[str, Any] = event.attributes
-        self.started = False
+        self.started: bool = False
         self.kept: list[str] = []
         """Fragments that wait for the start."""
         self.fragments: list[str] = []
         """All fragments so far, to tell a repeat of the whole from a piece."""
-        self.size = 0
+        self.size: int = 0
         """Characters of them."""
-        self.checks = _MAX_CHECKS
-        self.held = ""
+        self.checks: int = _MAX_CHECKS
+        self.held: str = ""
 
     @property
     def whole(self) -> bool:

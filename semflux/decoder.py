@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from semflux.dialects.base import Dialect, Out, ParserOptions
+from semflux.dialects.base import Dialect, Out, Parser, ParserOptions
 from semflux.errors import (
     BadFrameError,
     EmptyResponseError,
@@ -43,9 +43,9 @@ class Decoder:
 
     def __init__(self, dialect: Dialect, state: RunState, options: ParserOptions | None = None) -> None:
         state.boundaries = dialect.boundaries
-        self.dialect = dialect
-        self.parser = dialect.parser(Out(state, dialect.name), options or ParserOptions())
-        self.done = False
+        self.dialect: Dialect = dialect
+        self.parser: Parser = dialect.parser(Out(state, dialect.name), options or ParserOptions())
+        self.done: bool = False
         """True once the step is over: what comes after its end marker is not looked at."""
         self._state = state
         self._framer = framer(dialect.framing, eof="vendor", limits=state.limits)

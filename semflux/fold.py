@@ -122,13 +122,13 @@ class Fold:
         pricer: Pricer | None = None,
     ) -> None:
         self.response_id = response_id
-        self.limits = limits or Limits()
+        self.limits: Limits = limits or Limits()
         self._bound()
         self.steps: list[StepResponse] = []
         """The steps that are over."""
-        self.content_seen = False
+        self.content_seen: bool = False
         """True once the current step has had a content event."""
-        self.contents = 0
+        self.contents: int = 0
         """Pieces of content that have begun, in all steps: blocks, calls, citations and so on. 0 before the first."""
         self._repairs = repairs
         self._pricer = pricer

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -26,14 +26,10 @@ class FrozenDict(dict[K, V]):
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError("this mapping is immutable; make a dict of it first: dict(mapping)")
 
-    __setitem__ = _refuse
-    __delitem__ = _refuse
-    __ior__ = _refuse
-    clear = _refuse
-    pop = _refuse
-    popitem = _refuse
-    setdefault = _refuse  # pyright: ignore[reportAssignmentType]  # overloads; all of them are refused
-    update = _refuse  # pyright: ignore[reportAssignmentType]  # as for setdefault
+    if not TYPE_CHECKING:
+        # A type checker is told by `dict` itself how these are called; here all of them are refused.
+        __setitem__ = __delitem__ = __ior__ = _refuse
+        clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable because it mutates
         return hash(frozenset(self.items()))

@@ -25,14 +25,14 @@ class Piece:
     __slots__ = ("args_key", "index", "item_id", "kind", "raw", "signature", "texts")
 
     def __init__(self, kind: str, item_id: str | None, index: int | None, raw: Any = None) -> None:
-        self.kind = kind
+        self.kind: str = kind
         """text, thinking, redacted, refusal, call, server or vendor."""
-        self.item_id = item_id
-        self.index = index
+        self.item_id: str | None = item_id
+        self.index: int | None = index
         self.texts: list[str] = []
         """What it has so far, joined once at the end."""
         self.signature: str | None = None
-        self.raw = raw
+        self.raw: Any = raw
         """The vendor's block, or the id of the call."""
         self.args_key: str | None = None
         """The key of *raw* that the texts, as JSON, belong under; None when they belong nowhere."""

@@ -44,10 +44,10 @@ def matches(errors: ErrorFilter | None) -> Callable[[BaseException], object]:
     """The predicate that *errors* stands for; None lets everything through."""
     if errors is None:
         return lambda error: True
-    if isinstance(errors, (type, tuple)):
-        classes = errors
-        return lambda error: isinstance(error, classes)
-    return errors
+    if callable(errors) and not isinstance(errors, type):
+        return errors
+    classes = errors
+    return lambda error: isinstance(error, classes)
 
 
 def _retryable(error: BaseException) -> bool:
@@ -98,17 +98,19 @@ class Retry:
     """When to try again. Made by `Retry.max`, `max_in_a_row`, `indefinitely`, `fixed_delay` or `backoff`;
     each method gives a changed copy."""
 
-    _limit: int | None = None
-    _min: float = attrs.field(default=0.0, validator=_check_wait)
-    _max: float | None = attrs.field(default=None, validator=_check_max)
-    _multiplier: float = attrs.field(default=2.0, validator=_check_multiplier)
-    _jitter: float = attrs.field(default=0.5, validator=_check_jitter)
-    _in_a_row: bool = False
-    _filter: Callable[[BaseException], object] = _retryable
-    _before: tuple[Callable[[RetrySignal], object], ...] = ()
-    _after: tuple[Callable[[RetrySignal], object], ...] = ()
-    _exhausted: Callable[[Retry, RetrySignal], BaseException] | None = None
-    _retry_after_limit: float = attrs.field(default=60.0, validator=_check_limit)
+    _limit: int | None = attrs.field(default=None, alias="limit")
+    _min: float = attrs.field(default=0.0, alias="min", validator=_check_wait)
+    _max: float | None = attrs.field(default=None, alias="max", validator=_check_max)
+    _multiplier: float = attrs.field(default=2.0, alias="multiplier", validator=_check_multiplier)
+    _jitter: float = attrs.field(default=0.5, alias="jitter", validator=_check_jitter)
+    _in_a_row: bool = attrs.field(default=False, alias="in_a_row")
+    _filter: Callable[[BaseException], object] = attrs.field(default=_retryable, alias="filter")
+    _before: tuple[Callable[[RetrySignal], object], ...] = attrs.field(default=(), alias="before")
+    _after: tuple[Callable[[RetrySignal], object], ...] = attrs.field(default=(), alias="after")
+    _exhausted: Callable[[Retry, RetrySignal], BaseException] | None = attrs.field(
+        default=None, alias="exhausted"
+    )
+    _retry_after_limit: float = attrs.field(default=60.0, alias="retry_after_limit", validator=_check_limit)
     before_content: bool = True
     """Only before the first content event, and before a tool ran; on a plain Flux, before the first item."""
     restarts: bool = False
@@ -226,9 +228,9 @@ class Retry:
     def _wait(self, done: int, random: Callable[[], float]) -> float:
         if self._min == 0:
             return 0.0
-        top = max(_NEVER, self._min) if self._max is None else self._max
+        top = max(min(_INFINITE if self._max is None else self._max, _NEVER), self._min)
         try:
-            base = min(self._min * self._multiplier**done, top)
+            base = min(self._min * float(self._multiplier) ** done, top)
         except OverflowError:
             base = top
         offset = base * self._spread

@@ -52,7 +52,7 @@ class RepairLedger:
     __slots__ = ("_report", "notes", "repairs", "strict")
 
     def __init__(self, *, strict: bool = False) -> None:
-        self.strict = strict
+        self.strict: bool = strict
         self.repairs: dict[str, int] = {}
         self.notes: dict[str, int] = {}
         self._report: RepairReport | None = None
@@ -119,27 +119,27 @@ class RunState:
         time: Callable[[], float] = _time.time,
         pricer: Pricer | None = None,
     ) -> None:
-        self.response_id = new_response_id() if response_id is None else response_id
+        self.response_id: str = new_response_id() if response_id is None else response_id
         """Our id of the stream."""
-        self.seq = 0
+        self.seq: int = 0
         """The place that the next delivered event gets."""
-        self.started = False
+        self.started: bool = False
         """True once RESPONSE_START was made."""
         self.tool_ids: set[str] = set()
         """Ids of calls that subscribers have seen."""
-        self.attempt = 1
+        self.attempt: int = 1
         """Which attempt at the current call of the model this is, from 1."""
-        self.step = -1
+        self.step: int = -1
         """The number of the latest step; -1 before the first."""
-        self.ledger = RepairLedger(strict=strict)
-        self.limits = limits or Limits()
-        self.boundaries = boundaries
+        self.ledger: RepairLedger = RepairLedger(strict=strict)
+        self.limits: Limits = limits or Limits()
+        self.boundaries: Boundaries = boundaries
         """What the dialect of the current attempt has."""
-        self.origin = Origin(response_id=self.response_id)
+        self.origin: Origin = Origin(response_id=self.response_id)
         """What the provider has said of itself so far, for events that are made when it fails."""
-        self.time = time
+        self.time: Callable[[], float] = time
         """Seconds since 1970."""
-        self.fold = Fold(self.response_id, self.limits, self.ledger.report, pricer)
+        self.fold: Fold = Fold(self.response_id, self.limits, self.ledger.report, pricer)
         """What the events came to so far."""
 
     def configure(

@@ -22,7 +22,7 @@ class Terminator(Stage[AnyChatEvent, AnyChatEvent]):
 
     def __init__(self, state: RunState | None = None) -> None:
         self._state = state or RunState()
-        self.ended = False
+        self.ended: bool = False
         self.error: SemfluxError | None = None
 
     def push(self, item: AnyChatEvent) -> Iterable[AnyChatEvent]:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactivex.disposable import Disposable
 
-from semflux import ChatStream, Flux, Hooks, Retry, RetrySignal
+from semflux import ChatStream, Flux, Retry, RetrySignal
 from semflux import operators as ops
 from semflux.clock import VirtualClock
 from semflux.contract import violations_of
@@ -34,9 +34,9 @@ from semflux.events import AnyChatEvent
 from semflux.operators.run import Run
 from semflux.response import ChatResponse
 from semflux.retry import RetryBudget, matches
-from tests.frames import DONE, cc, cu, sse, tc
+from tests.frames import cc, cu, sse, tc
 from tests.operators.watching import Watcher, hooked
-from tests.recovering import BEGUN, CUT, OK, WAITING, WAYS, answer, model_of, settle, source, status, walk
+from tests.recovering import BEGUN, CUT, OK, WAITING, WAYS, model_of, settle, source, status, walk
 
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 BUSY = ServerError("busy")
@@ -66,7 +66,6 @@ def test_backoff_doubles_and_is_moved_by_up_to_half() -> None:
     policy = Retry.backoff(5, 1.0)
     assert [1.0, 1.0, 2.0, 4.0, 8.0] == lowest(policy, 5)
     assert [1.5, 3.0, 6.0, 12.0, 24.0] == highest(policy, 5)
-    assert policy.next_wait(signal(), lambda: ALMOST_ONE) < 1.5
 
 
 def test_no_wait_is_above_the_maximum() -> None:
@@ -224,10 +223,10 @@ def test_a_provider_that_asks_for_a_longer_wait_gets_it(asked: Any, wait: float)
 
 
 def test_errors_of_others_may_ask_too() -> None:
-    class Theirs(Exception):
+    class TheirError(Exception):
         retry_after = 12.0
 
-    assert 12.0 == Retry.max(1).next_wait(signal(Theirs()))
+    assert 12.0 == Retry.max(1).next_wait(signal(TheirError()))
 
 
 def test_how_long_a_provider_may_ask_for_can_be_set() -> None:
@@ -295,7 +294,9 @@ def test_the_exhausted_error_tells_of_the_last_failure() -> None:
     failure = RateLimitError(
         "slow", provider="acme", status=429, code="slow", request_id="r", retry_after=3, attempts=1, partial=partial
     )  # fmt: skip
-    with pytest.raises(RetryExhaustedError, match="^retries exhausted: 2/2; the last failure: slow$") as raised:
+    with pytest.raises(
+        RetryExhaustedError, match=r"^retries exhausted: 2/2; the last failure: slow$"
+    ) as raised:
         Retry.max(2).next_wait(signal(failure, total=2))
     error = raised.value
     assert ("acme", 429, "slow", "r", 3, 3) == (
@@ -488,7 +489,8 @@ def test_the_jitter_is_that_of_the_given_chance() -> None:
     stream: Any = failing.flux(clock)
     chances = iter([0.0, 0.5, 0.25])
     virtual(
-        Flux(ops.retry_when(Retry.backoff(9, 1.0), random=lambda: next(chances))(stream.to_observable())), clock
+        Flux(ops.retry_when(Retry.backoff(9, 1.0), random=lambda: next(chances))(stream.to_observable())),
+        clock,
     )
     clock.advance(100)
     # From [1, 1.5), from [1, 3), from [2, 6).
@@ -536,7 +538,7 @@ def test_a_source_that_fails_and_raises_fails_once() -> None:
         watcher = watch(Flux(reactivex.create(subscribe)).retry(3))
     assert ("told",) == watcher.error.args
     assert 4 == len(subscribed)
-    assert [KeyError] * 4 == [type(error) for error in dropped.errors] or not dropped.errors
+    assert [KeyError] * 3 == [type(error) for error in dropped.errors]
 
 
 def test_the_subscription_of_the_latest_attempt_is_the_one_that_is_cancelled() -> None:
@@ -646,7 +648,9 @@ def test_an_awaitable_that_raises_is_the_end(way: str) -> None:
 
 async def test_an_awaitable_that_is_cancelled_is_the_end() -> None:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    watcher = watch(Failing(ValueError(), 1).flux().retry_when(Retry.max(3).do_before_retry(lambda _: future)))
+    watcher = watch(
+        Failing(ValueError(), 1).flux().retry_when(Retry.max(3).do_before_retry(lambda _: future))
+    )
     await settle()
     assert [] == watcher.signals
     future.cancel()
@@ -703,9 +707,7 @@ async def test_leaving_an_iterator_waits_for_the_callback() -> None:
     patient = Patient()
     stream = model_of(BEGUN, OK).prompt("hi").stream().retry_when(Retry.max(3).do_before_retry(patient))
     iterator = aiter(stream)
-    for _ in range(4):
-        event = await anext(iterator)
-    assert "STATUS" == event.type.value
+    assert "STATUS" == [await anext(iterator) for _ in range(4)][-1].type.value
     await settle(60)
     assert 1 == patient.began
     await iterator.aclose()
@@ -906,8 +908,11 @@ def test_whatever_fails_and_recovers_stays_one_sane_stream(
             raised = True
             stream = stream.take_while(raise_once())
     seen = walk("pull" if pulled else "parse", stream)
-    assert seen.events[-1].is_terminal or isinstance(seen.error, KeyError)
-    if not raised:
+    if raised:
+        # The event at which the function raised is missing; and its exception alone may be the end.
+        broken = violations_of(seen.events, seq="rising") if seen.events[-1].is_terminal else ()
+        assert [violation for violation in broken if violation.rule != 7] == []
+    else:
         seen.check()
         told = [event.usage for event in seen.events if event.type.value == "STEP_END" and event.usage]
         usage = seen.events[-1].usage
@@ -959,7 +964,7 @@ async def test_a_recovering_stream_may_be_disposed_of_at_every_event(name: str) 
             if len(got) == count:
                 held[0].dispose()
 
-        held.append(RECOVERING[name]("push").subscribe(on_next, lambda error: got.append("error")))
+        held.append(RECOVERING[name]("push").subscribe(on_next))
         await settle(150)
         assert whole[:count] == got
 
@@ -976,5 +981,3 @@ def test_a_budget_pays_for_one_retry_with_ten_requests() -> None:
     for _ in range(1_000):
         budget.request()
     assert [True] * 10 + [False] == [budget.take() for _ in range(11)]
-
-

@@ -85,8 +85,9 @@ def test_a_provider_error_inside_the_text(way: str) -> None:
         7 0 ERROR ServerError partial 3+1
     """)
     assert isinstance(seen.error, ServerError)
+    assert seen.error.partial is not None
     assert seen.error.partial is seen.response
-    assert (seen.response.text, seen.response.finish_reason) == ("par", None)
+    assert ("par", None) == (seen.error.partial.text, seen.error.partial.finish_reason)
 
 
 @every_way
@@ -594,7 +595,11 @@ def test_take_below_the_recovery(way: str) -> None:
         (3, ["RESPONSE_START", "STEP_START", "STEP_END"]),
         (1, ["RESPONSE_START"]),
     ):
-        seen = walk(way, stream.take(count)) if count == 3 else walk(way, source(way, BEGUN, OK).retry(3).take(1))
+        seen = (
+            walk(way, stream.take(count))
+            if count == 3
+            else walk(way, source(way, BEGUN, OK).retry(3).take(1))
+        )
         assert types == seen.types
         assert seen.error is None
 
@@ -602,7 +607,9 @@ def test_take_below_the_recovery(way: str) -> None:
 @every_way
 def test_take_above_the_recovery(way: str) -> None:
     """A stream that ends well has nothing to recover from; one that was left with its ERROR keeps it."""
-    assert ["RESPONSE_START", "STEP_START", "STEP_END"] == walk(way, source(way, BEGUN, OK).take(3).retry(3)).types
+    assert ["RESPONSE_START", "STEP_START", "STEP_END"] == walk(
+        way, source(way, BEGUN, OK).take(3).retry(3)
+    ).types
     seen = walk_loosely(way, source(way, BEGUN, OK).take(4).retry(3))
     assert ["RESPONSE_START", "STEP_START", "STEP_END", "ERROR"] == seen
 
@@ -867,6 +874,8 @@ def test_a_stream_of_another_kind_is_made_a_stream_of_ours_before_it_recovers(wa
 
 @every_way
 def test_an_error_that_is_not_worth_it_is_not_tried_again(way: str) -> None:
-    seen = walk(way, source(way, (sse({"error": {"message": "no", "code": 404}}),), OK).retry_when(Retry.max(3)))
+    seen = walk(
+        way, source(way, (sse({"error": {"message": "no", "code": 404}}),), OK).retry_when(Retry.max(3))
+    )
     assert isinstance(seen.error, NotFoundError)
     assert [StepEnd.type.value, "ERROR"] == seen.types[-2:]

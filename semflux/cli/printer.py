@@ -49,14 +49,14 @@ class Printer:
 
     def __init__(self, stream: TextIO | None, *, color: bool = True) -> None:
         self._stream = stream
-        self.is_terminal = stream is not None and stream.isatty()
-        self.color = (
+        self.is_terminal: bool = stream is not None and stream.isatty()
+        self.color: bool = (
             color
             and self.is_terminal
             and not os.environ.get("NO_COLOR")  # https://no-color.org: set and not empty
             and os.environ.get("TERM") != "dumb"
         )
-        self.at_line_start = True
+        self.at_line_start: bool = True
         """True if the last character written was a line feed, or nothing was written."""
 
     def write(self, text: str, style: str | None = None) -> None:

@@ -59,11 +59,11 @@ class Out:
     __slots__ = ("_dialect", "end", "identified", "origin", "raw_type", "state")
 
     def __init__(self, state: RunState, dialect: str) -> None:
-        self.state = state
+        self.state: RunState = state
         self._dialect = dialect
-        self.identified = False
+        self.identified: bool = False
         """True once both its id and its model are known."""
-        self.origin = Origin(response_id=state.response_id, step=max(state.step, 0), dialect=dialect)
+        self.origin: Origin = Origin(response_id=state.response_id, step=max(state.step, 0), dialect=dialect)
         state.origin = self.origin
         self.raw_type: str | None = None
         """The vendor's name of the event that is being decoded."""

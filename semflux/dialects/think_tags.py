@@ -22,7 +22,7 @@ class ThinkSplitter:
         self._mode = mode
         self._inside = False
         self._held: str = ""
-        self.passes = mode == "never"
+        self.passes: bool = mode == "never"
         """True once no tag can matter any more: text need not come through here."""
 
     def split(self, text: str) -> Iterator[tuple[bool, str]]:

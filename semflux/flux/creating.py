@@ -26,10 +26,24 @@ class FluxSink(Link[Any, T], Generic[T]):
     Items are kept until they are taken. After an end `next` and `error` go to `Hooks`; after a cancel they do nothing.
     """
 
-    __slots__ = ("_asked", "_ended", "_gate", "_on_cancel", "_on_dispose", "_on_request", "_told", "_waiting")
+    __slots__ = (
+        "_asked",
+        "_ended",
+        "_gate",
+        "_on_cancel",
+        "_on_dispose",
+        "_on_request",
+        "_told",
+        "_waiting",
+        "over",
+    )
+
+    stopped: bool
 
     def __init__(self, below: abc.ObserverBase[T], run: Run) -> None:
         super().__init__(below, run)
+        self.over = False
+        """True once it has ended, or was cancelled."""
         self._gate = Gate()
         self._ended = False
         self._on_cancel: list[Callable[[], object]] = []
@@ -91,7 +105,8 @@ class FluxSink(Link[Any, T], Generic[T]):
     def _emit(self, value: T) -> None:
         if not self.stopped:
             self._told += 1
-            self._asked -= 1
+            # Not below zero: who tells more than was asked for is not asked for more because of it.
+            self._asked = max(self._asked - 1, 0)
             self.below.on_next(value)
             self._wake()
         elif self._ended:
@@ -102,7 +117,7 @@ class FluxSink(Link[Any, T], Generic[T]):
             if error is not None and self._ended:
                 Hooks.drop_error(error)
             return
-        self.stopped = self._ended = True
+        self.stopped = self.over = self._ended = True
         if error is None:
             self.below.on_completed()
         else:
@@ -125,7 +140,7 @@ class FluxSink(Link[Any, T], Generic[T]):
 
     def dispose(self) -> None:
         if not self.stopped:
-            self.stopped = True
+            self.stopped = self.over = True
             self._let_go(self._on_cancel)
 
     def _ask(self) -> None:
@@ -144,15 +159,6 @@ class FluxSink(Link[Any, T], Generic[T]):
                 waiting.get_loop().call_soon_threadsafe(_resolve, waiting)
 
     # The source's side of a run, for one that asks for more
-
-    @property
-    def over(self) -> bool:
-        """True once it has ended, or was cancelled."""
-        return self.stopped
-
-    @over.setter
-    def over(self, value: bool) -> None:
-        raise AttributeError("over")  # pragma: no cover  # for the protocol, which has a variable
 
     def pump(self) -> bool:
         """Ask for what is wanted; True if something came of it."""
@@ -221,7 +227,8 @@ def generated(
     def begin(sink: FluxSink[T]) -> None:
         now = state()
         if cleanup is not None:
-            sink.on_dispose(lambda: cleanup(now))
+            clean = cleanup
+            sink.on_dispose(lambda: clean(now))
         working = False
         left = 0
 
@@ -288,7 +295,7 @@ def iterated(items: AsyncIterable[T]) -> Created[T]:
             except Exception as error:
                 sink.error(error)
             finally:
-                close = getattr(iterator, "aclose", None)
+                close: Any = getattr(iterator, "aclose", None)
                 if close is not None:
                     await close()
 

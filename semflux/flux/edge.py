@@ -37,7 +37,7 @@ class Edge(abc.ObserverBase[T], abc.DisposableBase):
         self._on_next = on_next
         self._on_error = on_error
         self._on_completed = on_completed
-        self.stopped = False
+        self.stopped: bool = False
         self.upstream: abc.DisposableBase | None = None
 
     def on_next(self, value: T) -> None:
@@ -121,11 +121,11 @@ class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):
     __slots__ = ("_waiter", "error", "items", "reading", "run", "stopped", "upstream")
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        self.run: Run = run
         run.wake = self._wake
         self.items: deque[T] = deque()
         self.error: Exception | None = None
-        self.stopped = False
+        self.stopped: bool = False
         """True once nothing more will come."""
         self.upstream: abc.DisposableBase | None = None
         self.reading: asyncio.Future[None] | None = None

@@ -131,8 +131,13 @@ class Making(Base[T], Generic[T]):
     ) -> Flux[Any]:
         """Calls *function* once for each item that is wanted, with a sink for one item or an end; with *state*: first
         with what the call before returned, beginning with `state()`, which *cleanup* gets in the end."""
-        stateful = function if state is not None else lambda state, sink: function(sink)
-        return cls.flux_class(generated(stateful, state or _no_state, cleanup))
+
+        def stateless(_: Any, sink: HandleSink[Any]) -> None:
+            function(sink)
+
+        if state is None:
+            return cls.flux_class(generated(stateless, _no_state, cleanup))
+        return cls.flux_class(generated(function, state, cleanup))
 
     @classmethod
     def from_async_iterable(cls, items: AsyncIterable[U]) -> Flux[U]:

@@ -22,6 +22,7 @@ from semflux.normalize import as_semflux_error
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import UNBOUNDED, Run
 from semflux.operators.subject import EventSubject
+from semflux.state import RunState
 
 _TURN_BYTES = 64 * 1024
 """Bytes after which a task lets the loop do other things, even if more bytes are there already."""
@@ -41,9 +42,9 @@ class Pump(abc.DisposableBase):
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.state = run.state
+        self.state: RunState = run.state
         self.subject: EventSubject[Any] = EventSubject()
-        self.over = False
+        self.over: bool = False
         """True once the stream has ended or its subscriber is gone."""
         self._begun = False
         self._drafts: Iterator[Any] | None = None

@@ -34,7 +34,7 @@ class Between:
         failed: Callable[[Exception], None],
         aborted: Callable[[str], None],
     ) -> None:
-        self.over = False
+        self.over: bool = False
         self._steps = steps
         self._clock = clock
         self._done = done

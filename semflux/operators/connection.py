@@ -45,7 +45,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
     def __init__(self, source: abc.ObservableBase[Any], sink: Sink, run: Run) -> None:
         self.run = run
         """Its own, pulled by this."""
-        self.over = False
+        self.over: bool = False
         """True once the source has ended, or was cancelled."""
         self._source = source
         self._sink = sink

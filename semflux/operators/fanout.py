@@ -14,9 +14,7 @@ from semflux.errors import BufferOverflowError, OperatorError, SemfluxError
 from semflux.events import ChatEvent, Error
 from semflux.operators.delivery import Policy, Room, weight_of
 from semflux.operators.hooks import Hooks
-from semflux.operators.pipeline import PipelineLink
 from semflux.operators.reader import Reader
-from semflux.operators.recover import CopyLink
 from semflux.operators.run import UNBOUNDED, Run
 from semflux.operators.snapshot import Snapshot
 
@@ -38,7 +36,7 @@ class History:
     ) -> None:
         self.compact = compact
         """True if late subscribers of a chat stream get its snapshot instead."""
-        self.lost = False
+        self.lost: bool = False
         """True if more came than there is room for, though all of it was asked for."""
         self._count = count
         self._ttl = ttl
@@ -118,7 +116,7 @@ class Fanout:
         self._history = history
         self._snapshot = snapshot
         self._emptied = emptied
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         """Held while readers come and go, and while an item enters the history."""
         self._busy = False
         self._later: deque[tuple[Any]] = deque()
@@ -126,7 +124,7 @@ class Fanout:
         self._ends: tuple[Exception | None] | None = None
         self.readers: tuple[Reader, ...] = ()
         """Those that listen now."""
-        self.over = False
+        self.over: bool = False
         """True once the end has come."""
         self.error: Exception | None = None
         """What it ended with; None if it ended well, or has not."""
@@ -138,13 +136,7 @@ class Fanout:
         if run.driver is not None:
             # Another source of this subscription is driven by it already.
             run = Run()
-        if self._snapshot is not None and run.state.started:
-            # Another attempt of a subscription that has recovered: its start, its ids and its order go on.
-            copied = CopyLink(PipelineLink(below, run, None), run)
-            reader = Reader(self, copied, Run(), room=self._room, policy=self._policy)
-            copied.connect(reader)
-        else:
-            reader = Reader(self, below, run, room=self._room, policy=self._policy)
+        reader = Reader(self, below, run, room=self._room, policy=self._policy)
         with self.lock:
             items = before()
             missed = False

@@ -24,7 +24,7 @@ class HandleSink(Generic[U]):
     def __init__(self) -> None:
         self.value: Any = _NONE
         """The item to give; a mark of `handle` for none."""
-        self.ended = False
+        self.ended: bool = False
         """True once an end was told."""
         self.failure: Exception | None = None
         """The error of that end; None for a good one."""

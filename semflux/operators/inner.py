@@ -67,7 +67,7 @@ class Inner(abc.ObserverBase[Any], abc.DisposableBase):
         self._on_next = on_next
         self._on_error = on_error
         self._on_completed = on_completed
-        self.stopped = False
+        self.stopped: bool = False
         self.upstream: abc.DisposableBase | None = None
 
     def begin(self, source: abc.ObservableBase[Any], run: Run) -> None:

@@ -57,9 +57,9 @@ class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
     __slots__ = ("below", "run", "stopped", "upstream")
 
     def __init__(self, below: abc.ObserverBase[Out], run: Run) -> None:
-        self.below = below
-        self.run = run
-        self.stopped = False
+        self.below: abc.ObserverBase[Out] = below
+        self.run: Run = run
+        self.stopped: bool = False
         self.upstream: abc.DisposableBase | None = None
 
     def connect(self, upstream: abc.DisposableBase) -> None:
@@ -181,7 +181,7 @@ class StageLink(Link[Any, Any]):
 
     def __init__(self, stage: Stage[Any, Any], below: abc.ObserverBase[Any], run: Run) -> None:
         super().__init__(below, run)
-        self.stage = stage
+        self.stage: Stage[Any, Any] = stage
         run.head = self
 
     def on_next(self, value: Any) -> None:

@@ -13,6 +13,7 @@ from semflux.operators.do_on import do_on_complete, do_on_error, do_on_next
 from semflux.operators.lift import Link, lift
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @attrs.frozen
@@ -28,7 +29,7 @@ class Signal(Generic[T]):
     """The error; None for an item and for a good end."""
 
     @staticmethod
-    def of_next(value: T) -> Signal[T]:
+    def of_next(value: V) -> Signal[V]:
         """The signal of an item."""
         return Signal(None, value)
 

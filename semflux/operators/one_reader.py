@@ -33,9 +33,9 @@ class OneReader(abc.DisposableBase):
         above.clock = run.clock
         self.above = above
         """The run of the source."""
-        self.reader = Reader(self, below, run, room=room, policy=policy, dropped=dropped)
+        self.reader: Reader = Reader(self, below, run, room=room, policy=policy, dropped=dropped)
         self.upstream: abc.DisposableBase | None = None
-        self.over = False
+        self.over: bool = False
         """True once the source has ended, or the subscriber has left."""
         self._chat = chat
         self._failing = False

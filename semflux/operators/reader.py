@@ -83,13 +83,13 @@ class Reader(abc.DisposableBase):
         policy: Policy = "block",
         dropped: Callable[[Any], object] | None = None,
     ) -> None:
-        self.owner = owner
-        self.run = run
-        self.over = False
+        self.owner: Owner = owner
+        self.run: Run = run
+        self.over: bool = False
         """True once it has been told the end, or has left."""
         self.items: deque[tuple[Any, int, Delivery]] = deque()
         """What waits, each with its weight and its class."""
-        self.weight = 0
+        self.weight: int = 0
         """Of all that waits, in bytes."""
         self._below = below
         self._room = room

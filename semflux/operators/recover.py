@@ -15,7 +15,6 @@ On a plain Flux there is no ERROR and no STATUS: the next attempt's items follow
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -23,7 +22,7 @@ from typing import Any, Protocol
 import attrs
 from reactivex import Observable, abc
 
-from semflux.clock import Clock, LoopClock
+from semflux.clock import Clock
 from semflux.errors import ConfigurationError, SemfluxError
 from semflux.events import (
     Abort,
@@ -41,7 +40,7 @@ from semflux.operators.copying import CopyLink
 from semflux.operators.hooks import Hooks
 from semflux.operators.lift import Direct, Lifted, Link, subscribe_to
 from semflux.operators.pipeline import PipelineLink
-from semflux.operators.run import Run, run_of
+from semflux.operators.run import Run, run_of, running_clock
 
 _START, _DELTA, _END = ChatEventPhase.START, ChatEventPhase.DELTA, ChatEventPhase.END
 
@@ -91,9 +90,10 @@ class Recovery(Protocol):
 
 def is_chat_source(source: object) -> bool:
     """True for a cold source of chat events, with operators of ours on it: it can go on in a given Run."""
-    while isinstance(source, Lifted):
-        source = source.source
-    return isinstance(source, Direct) and getattr(source, "is_chat", False)
+    below: Any = source
+    while isinstance(below, Lifted):
+        below = below.source
+    return isinstance(below, Direct) and bool(getattr(below, "is_chat", False))  # pyright: ignore[reportUnknownArgumentType]
 
 
 _Key = tuple[ChatEventGroup, str | None, int | None, str | None]
@@ -118,6 +118,9 @@ class RecoverLink(Link[Any, Any]):
         "_recovery",
         "_subscribing",
     )
+
+    run: Run
+    upstream: abc.DisposableBase | None
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, recovery: Recovery, *, chat: bool) -> None:
         super().__init__(below, run)
@@ -199,13 +202,13 @@ class RecoverLink(Link[Any, Any]):
         return self.run.state.fold.contents if self._chat else self._items
 
     def _clock(self) -> Clock:
-        try:
-            return self.run.clock or LoopClock(asyncio.get_running_loop())
-        except RuntimeError:
+        clock = self.run.clock or running_clock()
+        if clock is None:
             raise ConfigurationError(
                 "a retry after some time needs a running event loop to wait in: use block(), or subscribe "
                 "inside asyncio.run(...)"
-            ) from None
+            )
+        return clock
 
     # Going on
 
@@ -282,6 +285,10 @@ class RecoverLink(Link[Any, Any]):
 
     # Ending
 
+    def finish(self, error: Exception) -> None:
+        """The end, after its ERROR."""
+        super().on_error(error)
+
     def _give_up(self, error: Exception) -> None:
         """The failure is final."""
         held, self._held = self._held, None
@@ -306,14 +313,13 @@ class RecoverLink(Link[Any, Any]):
         self._between = None
         if self._chat:
             PipelineLink(_Final(self), self.run, None).on_error(error)
-        elif not self.stopped:
+        else:
             super().on_error(error)
 
     def _abort_between(self, reason: str) -> None:
         self._between = None
-        if not self.stopped:
-            pipe = PipelineLink(self, self.run, None)
-            pipe.on_next(Abort.draft_class(reason, origin=self.run.state.origin))
+        pipe = PipelineLink(self, self.run, None)
+        pipe.on_next(Abort.draft_class(reason, origin=self.run.state.origin))
 
     def dispose(self) -> None:
         super().dispose()
@@ -335,11 +341,10 @@ class _Final(abc.ObserverBase[Any]):
         self._link = link
 
     def on_next(self, value: Any) -> None:
-        if not self._link.stopped:
-            self._link.below.on_next(value)
+        self._link.below.on_next(value)
 
     def on_error(self, error: Exception) -> None:
-        Link.on_error(self._link, error)
+        self._link.finish(error)
 
     def on_completed(self) -> None:
         """A failure does not complete."""

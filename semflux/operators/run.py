@@ -18,7 +18,7 @@ from reactivex.scheduler import CurrentThreadScheduler, TimeoutScheduler
 from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler
 from reactivex.scheduler.periodicscheduler import PeriodicScheduler
 
-from semflux.clock import Clock
+from semflux.clock import Clock, LoopClock
 from semflux.errors import SemfluxError
 from semflux.events import Abort
 from semflux.state import RunState
@@ -87,9 +87,9 @@ class Run:
         state: RunState | None = None,
         scheduler: abc.SchedulerBase | None = None,
     ) -> None:
-        self.demand = demand
+        self.demand: int = demand
         """Events that the subscriber still wants."""
-        self.pull = pull
+        self.pull: bool = pull
         """True if the subscriber calls the driver itself; else a source that waits needs a task."""
         self.driver: Driver | None = None
         """The source of a stream of ours; None for another observable."""
@@ -97,18 +97,18 @@ class Run:
         """The first stage, where failures enter when there is no driver."""
         self.failed_by: object | None = None
         """The operator of ours that has failed the stream; None while none has."""
-        self.alone = True
+        self.alone: bool = True
         """False if something else than the driver may push, or end the stream: an operator of RxPY."""
         self.clock: Clock | None = None
         """The time that its source goes by; None for that of the running loop."""
-        self.is_waiting = not pull
+        self.is_waiting: bool = not pull
         """True while the subscriber wants more: always, for one that is pushed to."""
         self.timed: Callable[[], object] | None = None
         """Called when a subscriber that pulls wants more, for an operator that counts the time until it comes."""
         self.wake: Callable[[], None] | None = None
         """Called when a driver has come, for a subscriber that waits for one."""
-        self.state = state or RunState()
-        self.scheduler = RunScheduler(self, scheduler)
+        self.state: RunState = state or RunState()
+        self.scheduler: RunScheduler = RunScheduler(self, scheduler)
 
     def drive(self, driver: Driver) -> None:
         """From now on *driver* is the source."""
@@ -192,9 +192,17 @@ class RunScheduler(PeriodicScheduler):
         return self._timed.schedule_absolute(duetime, action, state)
 
 
+def running_clock() -> Clock | None:
+    """The clock of the running event loop; None where none runs."""
+    try:
+        return LoopClock(asyncio.get_running_loop())
+    except RuntimeError:
+        return None
+
+
 def run_of(scheduler: abc.SchedulerBase | None) -> Run:
     """The run that *scheduler* carries; else a new one, with unlimited demand, on that scheduler."""
     return scheduler.run if isinstance(scheduler, RunScheduler) else Run(scheduler=scheduler)
 
 
-__all__ = ("UNBOUNDED", "Driver", "Run", "RunScheduler", "run_of")
+__all__ = ("UNBOUNDED", "Driver", "Run", "RunScheduler", "run_of", "running_clock")

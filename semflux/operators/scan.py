@@ -73,24 +73,18 @@ def scan_with(
     return operator
 
 
-class _IndexLink(Link[Any, Any]):
-    __slots__ = ("_index", "_pair")
+class _IndexLink(Link[T, tuple[int, T]]):
+    __slots__ = ("_next",)
 
-    def __init__(self, below: abc.ObserverBase[Any], run: Run, pair: Callable[[int, Any], Any]) -> None:
+    def __init__(self, below: abc.ObserverBase[tuple[int, T]], run: Run) -> None:
         super().__init__(below, run)
-        self._pair = pair
-        self._index = -1
+        self._next = 0
 
-    def on_next(self, value: Any) -> None:
-        if self.stopped:
-            return
-        self._index += 1
-        try:
-            result = self._pair(self._index, value)
-        except Exception as error:
-            self.fail(error)
-        else:
-            self.below.on_next(result)
+    def on_next(self, value: T) -> None:
+        if not self.stopped:
+            number = self._next
+            self._next += 1
+            self.below.on_next((number, value))
 
 
 def index() -> Callable[[abc.ObservableBase[T]], Observable[tuple[int, T]]]:
@@ -101,7 +95,7 @@ def index() -> Callable[[abc.ObservableBase[T]], Observable[tuple[int, T]]]:
     --(0, a)-(1, b)-|
     ```
     """
-    return lift(lambda below, run: _IndexLink(below, run, lambda number, item: (number, item)))
+    return lift(_IndexLink)
 
 
 __all__ = ("index", "scan", "scan_with")

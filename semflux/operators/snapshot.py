@@ -47,11 +47,11 @@ class Snapshot:
         self._count = 0
         self._lanes: dict[_Lane, _Piece] = {}
         self._usage: int | None = None
-        self.last_seq = -1
+        self.last_seq: int = -1
         """The *seq* of the latest event."""
-        self.is_whole = False
+        self.is_whole: bool = False
         """True if it began with RESPONSE_START: else it is a part of a stream, and says nothing of its state."""
-        self.is_ended = False
+        self.is_ended: bool = False
         """True once the terminal event has come."""
 
     def add(self, event: ChatEvent) -> None:

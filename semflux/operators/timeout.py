@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
-from semflux.clock import Clock, LoopClock, Timer
+from semflux.clock import Clock, Timer
 from semflux.errors import (
     ConfigurationError,
     FirstEventTimeoutError,
@@ -21,7 +20,7 @@ from semflux.errors import (
 from semflux.events import ChatEvent
 from semflux.operators.lift import Link, Owned
 from semflux.operators.on_error import on_error_resume
-from semflux.operators.run import Run
+from semflux.operators.run import Run, running_clock
 
 T = TypeVar("T")
 
@@ -90,18 +89,15 @@ class TimeoutLink(Link[Any, Any]):
         super().connect(upstream)
         if self.stopped:
             return
-        clock = self._clock or self.run.clock
+        clock = self._clock or self.run.clock or running_clock()
         if clock is None:
-            try:
-                clock = LoopClock(asyncio.get_running_loop())
-            except RuntimeError:
-                self._fail(
-                    ConfigurationError(
-                        "timeout() needs a running event loop to count in: use block(), or subscribe inside "
-                        "asyncio.run(...)"
-                    )
+            self._fail(
+                ConfigurationError(
+                    "timeout() needs a running event loop to count in: use block(), or subscribe inside "
+                    "asyncio.run(...)"
                 )
-                return
+            )
+            return
         self._clock = clock
         self._since = self._started = self._wanted = clock.monotonic()
         if self.run.pull:

@@ -97,6 +97,9 @@ class ReplayTransport(Transport):
 class ReplayExchange(Exchange):
     """A recording being read."""
 
+    status: int
+    headers: Mapping[str, str]
+
     def __init__(
         self, recording: Recording, clock: Clock, on_release: Callable[[ReplayExchange], None]
     ) -> None:

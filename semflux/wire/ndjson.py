@@ -31,6 +31,8 @@ class NdjsonFramer(Intake):
     lines_seen: int
     """Lines so far, skipped ones included: the number, from 1, of the line just handed out."""
 
+    frames_seen: int
+
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(limits)
         self._max_line = min(limits.max_line_bytes, limits.max_event_bytes)

@@ -52,6 +52,12 @@ class SseFramer(Intake):
 
     _cr_ends_line: ClassVar[bool] = True
 
+    frames_seen: int
+    saw_other_line: bool
+    comments: int
+    retry: int | None
+    last_event_id: str
+
     def __init__(self, limits: Limits = DEFAULT_LIMITS, eof: Eof = "strict") -> None:
         super().__init__(limits)
         self._eof = eof

@@ -6,7 +6,7 @@ import pytest
 
 from semflux import ChatModel, StepStart
 from semflux.clock import VirtualClock
-from semflux.errors import ConnectionLostError, TransportError
+from semflux.errors import ConnectionLostError, SemfluxError, TransportError
 from semflux.retry import RetryBudget
 from semflux.transport import Recording, ReplayTransport
 from tests.frames import Seen
@@ -51,6 +51,12 @@ async def asked(*answers: Recording | TransportError, **settings: object) -> tup
     return seen, [round(when - began, 2) for when in times], len(statuses)
 
 
+def failure_of(seen: Seen) -> SemfluxError:
+    """Its error."""
+    assert seen.error is not None
+    return seen.error
+
+
 RETRIED = [
     refusal(408),
     refusal(409),
@@ -92,13 +98,13 @@ async def test_what_cannot_pass_is_not_sent_again(failure: Recording) -> None:
     """Nor what failed after its first content, which would be said twice."""
     seen, times, statuses = await asked(failure, OK)
     assert (len(times), statuses, seen.events[-1].type.value) == (1, 0, "ERROR")
-    assert seen.error.attempts == 1
+    assert failure_of(seen).attempts == 1
 
 
 async def test_the_last_failure_is_the_error_as_it_is() -> None:
     """It says how often the request was sent."""
     seen, times, statuses = await asked(refusal(500), refusal(502), refusal(503), OK)
-    assert (len(times), statuses, seen.error.status, seen.error.attempts) == (3, 2, 503, 3)
+    assert (len(times), statuses, failure_of(seen).status, failure_of(seen).attempts) == (3, 2, 503, 3)
     assert 0.5 <= times[1] <= 0.8
     assert 0.5 <= times[2] - times[1] <= 1.6
     assert types(seen) == ["RESPONSE_START", "STATUS", "STATUS", "ERROR"]
@@ -107,7 +113,7 @@ async def test_the_last_failure_is_the_error_as_it_is() -> None:
 async def test_none_are_sent_again_with_zero() -> None:
     """`max_retries=0` leaves it to the operators."""
     seen, times, statuses = await asked(refusal(500), OK, max_retries=0)
-    assert (len(times), statuses, seen.error.status) == (1, 0, 500)
+    assert (len(times), statuses, failure_of(seen).status) == (1, 0, 500)
 
 
 async def test_what_the_provider_asks_for_is_waited_for() -> None:

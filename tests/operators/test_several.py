@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 import reactivex
+from reactivex.disposable import Disposable
 
 import semflux
 from semflux import Flux
 from semflux.errors import ConfigurationError
 from semflux.operators import flat_map
 from semflux.operators.inner import Gate
+from semflux.operators.lift import Direct
 from tests.frames import DONE, cc
 from tests.operators.watching import END, Probe, error, item, raising, signals, watch
 
@@ -162,3 +164,62 @@ async def test_chat_streams_are_merged_and_concatenated_by_a_consumer_that_pulls
         events = [event async for event in flux]
         assert 2 == len({event.response_id for event in events})
         assert 2 == len([event for event in events if event.is_terminal])
+
+
+def test_what_waits_at_the_gate_when_a_subscriber_leaves_is_dropped() -> None:
+    """An item of the source, one of an inner source."""
+    source, one, two = subjects(3)
+    asked: list[Any] = []
+    told: list[Any] = []
+    kept: list[Any] = []
+
+    def leave(value: Any) -> None:
+        told.append(value)
+        two.on_next(2)
+        source.on_next(Flux.empty())
+        kept[0].dispose()
+
+    def inner(value: Any) -> Any:
+        asked.append(value)
+        return value
+
+    kept.append(Flux.from_(source).flat_map(inner).subscribe(leave))
+    source.on_next(one)
+    source.on_next(two)
+    one.on_next(1)
+    assert ([1], [one, two]) == (told, asked)
+
+
+class Leaving(Direct[Any]):
+    """Its subscriber leaves while it is being subscribed to; *ends* at once before that."""
+
+    def __init__(self, leave: Any, *, ends: bool) -> None:
+        super().__init__()
+        self.leave = leave
+        self.ends = ends
+        self.disposed = 0
+
+    def _subscribe_core(self, observer: Any, scheduler: Any = None) -> Any:
+        if self.ends:
+            observer.on_completed()
+        self.leave()
+        return Disposable(self.dispose)
+
+    def dispose(self) -> None:
+        self.disposed += 1
+
+
+def test_a_subscriber_may_leave_while_an_inner_source_is_subscribed_to() -> None:
+    """That one is disposed of too; the next one is not begun."""
+    subject, kept = reactivex.Subject[Any](), list[Any]()
+    inner = Leaving(lambda: kept[0].dispose(), ends=False)
+    kept.append(Flux.from_(subject).flat_map(lambda _: inner).subscribe(None))
+    subject.on_next(1)
+    assert 1 == inner.disposed
+
+    late = Probe(1)
+    first = reactivex.Subject[Any]()
+    leaving = Leaving(lambda: kept[1].dispose(), ends=True)
+    kept.append(Flux.concat(first, leaving, late.source).subscribe(None))
+    first.on_completed()
+    assert 0 == late.subscribed

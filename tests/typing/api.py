@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, assert_never, assert_type
 
@@ -29,6 +29,7 @@ from semflux.events import (
 from semflux.flux import ChatStream, EventIterator, Flux, Mono
 from semflux.operators import (
     EventSubject,
+    Signal,
     aggregate,
     collect_list,
     do_finally,
@@ -242,3 +243,61 @@ def inner(stream: ChatStream) -> None:
     """A Flux is an observable to RxPY's functions; type checkers want the border crossed."""
     merged: Observable[str] = reactivex.merge(stream.text().to_observable(), reactivex.of("a"))
     assert_type(Flux.from_(merged), Flux[str])
+
+
+def tier_one(stream: ChatStream, numbers: Flux[int], words: Flux[str]) -> None:
+    """Reactor's operators: those that keep events keep the type."""
+    assert_type(
+        stream.skip(1).skip_while(lambda e: e.has_text).skip_until(lambda e: e.is_terminal), ChatStream
+    )
+    assert_type(stream.coalesce(200, 0.05).distinct(lambda e: e.seq).distinct_until_changed(), ChatStream)
+    assert_type(stream.take_until_other(numbers).do_first(print).do_on_subscribe(print), ChatStream)
+    assert_type(stream.do_on_terminate(print).do_after_terminate(print).log().name("a"), ChatStream)
+    assert_type(stream.do_on_each(lambda s: print(s.value and s.value.seq)).checkpoint("b"), ChatStream)
+    assert_type(stream.snapshots(), Flux[ChatResponse])
+    assert_type(stream.map_not_none(text_of), Flux[str])
+    assert_type(words.concat_map_iterable(list), Flux[str])
+    assert_type(numbers.scan(lambda a, b: a + b), Flux[int])
+    assert_type(numbers.scan_with(str, lambda a, b: a + str(b)), Flux[str])
+    assert_type(words.index(), Flux[tuple[int, str]])
+    assert_type(words.buffer(2), Flux[list[str]])
+    assert_type(words.buffer_timeout(2, 0.5), Flux[list[str]])
+    assert_type(words.flat_map(lambda word: Flux.just(len(word))), Flux[int])
+    assert_type(words.concat_map(lambda word: Flux.just(len(word))), Flux[int])
+    assert_type(words.materialize(), Flux[Signal[str]])
+    assert_type(words.materialize().dematerialize(), Flux[str])
+    assert_type(words.transform(lambda s: s.map(len)), Flux[int])
+    assert_type(words.start_with("a"), Flux[str])
+    assert_type(words.concat_with(numbers), Flux[str | int])
+    assert_type(words.merge_with(numbers), Flux[str | int])
+    assert_type(words.default_if_empty("a").switch_if_empty(words), Flux[str])
+    assert_type(words.to_iterable(), Iterator[str])
+
+
+def one_value(words: Flux[str]) -> None:
+    """Monos."""
+    assert_type(words.first_or_none(), Mono[str])
+    assert_type(words.single_or_empty(), Mono[str])
+    assert_type(words.last(), Mono[str])
+    assert_type(words.last(None), Mono[str | None])
+    assert_type(words.element_at(1, None), Mono[str | None])
+    assert_type(words.count(), Mono[int])
+    assert_type(words.any(str.isupper), Mono[bool])
+    assert_type(words.has_elements(), Mono[bool])
+    assert_type(words.collect_map(len), Mono[dict[int, str]])
+    assert_type(words.collect_map(len, str.upper), Mono[dict[int, str]])
+    assert_type(words.reduce(lambda a, b: a + b), Mono[str])
+    assert_type(words.reduce_with(int, lambda a, b: a + len(b)), Mono[int])
+    assert_type(words.then(words.count()), Mono[int])
+
+
+def factories(words: Flux[str], numbers: Flux[int], items: AsyncIterator[str]) -> None:
+    """Streams out of streams and functions."""
+    assert_type(Flux.concat(words, words), Flux[str])
+    assert_type(Flux.merge(words, words), Flux[str])
+    assert_type(Flux.zip(words, numbers), Flux[tuple[str, int]])
+    assert_type(Flux.combine_latest(words, numbers), Flux[tuple[str, int]])
+    assert_type(Flux.first_with_value(words, words), Flux[str])
+    assert_type(Flux.defer(lambda: words), Flux[str])
+    assert_type(Flux.from_async_iterable(items), Flux[str])
+    words.skip("1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

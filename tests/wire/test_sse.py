@@ -511,7 +511,13 @@ def oracle(data: bytes) -> tuple[list[RawFrame], str]:
         if not line:
             last = pending
             if values:
-                out.append((None if name in {b"", b"message"} else name.decode("utf-8", "replace"), b"\n".join(values), True))
+                out.append(
+                    (
+                        None if name in {b"", b"message"} else name.decode("utf-8", "replace"),
+                        b"\n".join(values),
+                        True,
+                    )
+                )
             name, values = b"", []
         elif field == b"data":
             values.append(value)

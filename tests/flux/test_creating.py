@@ -1,0 +1,479 @@
+"""Flux.create, generate, from_async_iterable, the combining factories and to_iterable."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import reactivex
+from reactivex.scheduler import CurrentThreadScheduler
+from reactivex.subject import BehaviorSubject
+
+import semflux
+from semflux import Flux
+from semflux.errors import BlockingInLoopError, ConfigurationError, EmptySequenceError
+from semflux.flux.creating import FluxSink
+from semflux.operators.handle import HandleSink
+from tests.frames import DONE, cc
+from tests.operators.watching import END, Probe, error, hooked, item, raising, signals, watch
+
+FAILURE = ValueError("mine")
+ANSWER = b"".join([cc({"content": piece}) for piece in "abc"]) + cc(finish="stop") + DONE
+
+
+async def listed(function: Any) -> list[Any]:
+    return [each async for each in Flux.create(function)]
+
+
+# create
+
+
+def test_a_function_tells_its_sink_items_and_an_end() -> None:
+    """Anew for each subscription; None is an item."""
+
+    def tell(sink: FluxSink[Any]) -> None:
+        sink.next(1)
+        sink.next(None)
+        sink.complete()
+
+    flux = Flux.create(tell)
+    assert [item(1), item(None), END] == signals(flux) == signals(flux)
+
+
+def test_what_the_function_raises_is_the_error() -> None:
+    """As what it tells as one."""
+    assert [error(FAILURE)] == signals(Flux.create(raising(FAILURE)))
+    assert [error(FAILURE)] == signals(Flux.create(lambda sink: sink.error(FAILURE)))
+
+
+def test_a_loop_sees_that_nobody_listens_any_more() -> None:
+    """At once: `take` cancels from inside `next`."""
+    told: list[int] = []
+
+    def endless(sink: FluxSink[int]) -> None:
+        while not sink.is_cancelled:
+            told.append(len(told))
+            sink.next(len(told))
+
+    assert [item(1), item(2), END] == signals(Flux.create(endless).take(2))
+    assert 2 == len(told)
+
+
+def test_late_signals_go_to_the_hooks() -> None:
+    """After an end; after a cancel they are nobody's fault."""
+    kept: list[FluxSink[Any]] = []
+
+    def ends(sink: FluxSink[Any]) -> None:
+        kept.append(sink)
+        sink.complete()
+
+    with hooked() as dropped:
+        assert [END] == signals(Flux.create(ends))
+        kept[0].next(1)
+        kept[0].error(FAILURE)
+        kept[0].complete()
+    assert ([1], [FAILURE]) == (dropped.items, dropped.errors)
+    with hooked() as dropped:
+        Flux.create(kept.append).subscribe(None).dispose()
+        kept[1].next(1)
+        kept[1].error(FAILURE)
+    assert ([], []) == (dropped.items, dropped.errors)
+
+
+def test_callbacks_of_a_sink_come_at_their_time() -> None:
+    """on_cancel at a cancel, on_dispose after any end; registered late, at once."""
+    log: list[str] = []
+
+    def watched(sink: FluxSink[Any]) -> None:
+        kept.append(sink)
+        sink.on_cancel(lambda: log.append("cancel"))
+        sink.on_dispose(lambda: log.append("dispose"))
+
+    kept: list[FluxSink[Any]] = []
+    subscription = Flux.create(watched).subscribe(None)
+    subscription.dispose()
+    subscription.dispose()
+    assert ["cancel", "dispose"] == log
+    kept[0].on_cancel(lambda: log.append("late cancel"))
+    kept[0].on_dispose(lambda: log.append("late dispose"))
+    assert ["late cancel", "late dispose"] == log[2:]
+
+    log.clear()
+    Flux.create(watched).subscribe(None, None, lambda: log.append("end"))
+    kept[1].complete()
+    kept[1].on_cancel(lambda: log.append("never"))
+    assert ["end", "dispose"] == log
+
+
+def test_a_callback_of_a_sink_that_raises_goes_to_the_hook() -> None:
+    """The others are called."""
+    log: list[str] = []
+
+    def watched(sink: FluxSink[Any]) -> None:
+        sink.on_dispose(raising(FAILURE))
+        sink.on_dispose(lambda: log.append("dispose"))
+        sink.complete()
+
+    with hooked() as dropped:
+        assert [END] == signals(Flux.create(watched))
+    assert ([FAILURE], ["dispose"]) == (dropped.errors, log)
+
+
+def test_a_subscriber_that_takes_all_asks_for_all_once() -> None:
+    """What the callback raises is the error."""
+    asked: list[int] = []
+    watch(Flux.create(lambda sink: sink.on_request(asked.append)))
+    assert 1 == len(asked)
+    assert asked[0] > 10**9
+    assert [error(FAILURE)] == signals(Flux.create(lambda sink: sink.on_request(raising(FAILURE))))
+
+
+async def test_a_sink_is_asked_for_what_a_consumer_that_pulls_wants() -> None:
+    """64 at first, and as many again as were taken."""
+    asked: list[int] = []
+    kept: list[FluxSink[int]] = []
+
+    def watched(sink: FluxSink[int]) -> None:
+        kept.append(sink)
+        sink.on_request(asked.append)
+
+    async with aiter(Flux.create(watched)) as items:
+        waiting = asyncio.ensure_future(anext(items))
+        await asyncio.sleep(0)
+        assert ([64], 64) == (asked, kept[0].requested)
+        threading.Thread(target=kept[0].next, args=(1,)).start()
+        assert 1 == await waiting
+        waiting = asyncio.ensure_future(anext(items))
+        await asyncio.sleep(0)
+        assert [64, 1] == asked
+        kept[0].complete()
+        with pytest.raises(StopAsyncIteration):
+            await waiting
+
+
+async def test_a_sink_can_be_ended_from_below() -> None:
+    """As the source of any run: it fails, ends, or is told to give everything."""
+    kept: list[FluxSink[int]] = []
+    asked: list[int] = []
+
+    def watched(sink: FluxSink[int]) -> None:
+        kept.append(sink)
+        sink.on_request(asked.append)
+
+    for number, end in enumerate([lambda s: s.fail(FAILURE), lambda s: s.abort("enough")]):
+        waiting = asyncio.ensure_future(listed(watched))
+        await asyncio.sleep(0)
+        kept[number].start_task()
+        kept[number].start_task()
+        kept[number].next(1)
+        end(kept[number])
+        if number:
+            assert [1] == await waiting
+        else:
+            with pytest.raises(ValueError, match="mine"):
+                await waiting
+    assert max(asked) > 10**9
+
+
+def test_a_sink_that_is_over_before_its_function_is_called_is_left_alone() -> None:
+    """A dispose from the trampoline that comes first."""
+    told: list[Any] = []
+    CurrentThreadScheduler.singleton().schedule(
+        lambda *_: Flux.create(told.append).subscribe(None).dispose()  # type: ignore[arg-type,return-value]
+    )
+    assert [] == told
+
+
+async def test_a_sink_told_from_threads_tells_one_signal_at_a_time() -> None:
+    """All items come; none inside another."""
+    inside: list[int] = []
+    overlaps: list[int] = []
+
+    def look(_: int) -> None:
+        inside.append(1)
+        overlaps.extend([1] * (len(inside) > 1))
+        time.sleep(0)
+        inside.pop()
+
+    def tell(sink: FluxSink[int]) -> None:
+        for number in range(200):
+            sink.next(number)
+
+    def run(sink: FluxSink[int]) -> None:
+        threads = [threading.Thread(target=tell, args=(sink,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sink.complete()
+
+    found: list[int] = []
+    Flux.create(run).do_on_next(look).subscribe(found.append)
+    assert (800, []) == (len(found), overlaps)
+
+
+# generate
+
+
+def ones(sink: HandleSink[int]) -> None:
+    sink.next(1)
+
+
+def test_generate_gives_one_item_a_call() -> None:
+    """With a state of its own for each subscription, and a clean-up."""
+    cleaned: list[Any] = []
+
+    def step(state: int, sink: Any) -> int:
+        sink.next(state * 10)
+        if state == 2:
+            sink.complete()
+        return state + 1
+
+    flux = Flux.generate(step, lambda: 0, cleaned.append)
+    assert [item(0), item(10), item(20), END] == signals(flux) == signals(flux)
+    assert [3, 3] == cleaned
+    assert [item(1), item(1), END] == signals(Flux.generate(ones).take(2))
+
+
+@pytest.mark.parametrize(
+    "function", [raising(FAILURE), lambda sink: sink.error(FAILURE)], ids=["raises", "tells"]
+)
+def test_generate_fails_with_what_its_function_raises_or_tells(function: Any) -> None:
+    assert [error(FAILURE)] == signals(Flux.generate(function))
+    assert [error(FAILURE)] == signals(Flux.generate(lambda state, sink: state, raising(FAILURE)))
+
+
+@pytest.mark.parametrize("function", [lambda sink: None, lambda sink: (sink.next(1), sink.next(2))])
+def test_generate_refuses_a_call_without_an_answer_or_with_two(function: Any) -> None:
+    assert isinstance(watch(Flux.generate(function)).error, ConfigurationError)
+
+
+async def test_generate_is_called_as_far_as_its_consumer_wants() -> None:
+    """64 ahead at most; an endless one does not hang a consumer."""
+    made: list[int] = []
+
+    def endless(sink: Any) -> None:
+        made.append(1)
+        sink.next(len(made))
+
+    taken: list[int] = []
+    async for number in Flux.generate(endless):
+        taken.append(number)
+        if number == 100:
+            break
+    assert list(range(1, 101)) == taken
+    assert len(made) <= 100 + 64
+
+
+async def test_items_that_an_operator_leaves_out_are_asked_for_again() -> None:
+    """Demand is the consumer's."""
+
+    def count(state: int, sink: Any) -> int:
+        sink.next(state)
+        return state + 1
+
+    flux = Flux.generate(count, lambda: 0).filter(lambda x: x % 100 == 0).take(3)
+    assert [0, 100, 200] == [number async for number in flux]
+
+
+# from_async_iterable
+
+
+async def numbers(log: list[Any], count: int = 3) -> AsyncIterator[int]:
+    try:
+        for number in range(count):
+            log.append(number)
+            await asyncio.sleep(0)
+            yield number
+    finally:
+        log.append("closed")
+
+
+async def test_an_async_iterable_is_gone_over_and_closed() -> None:
+    """By a consumer that pulls, and by callbacks."""
+    log: list[Any] = []
+    assert [0, 1, 2] == [number async for number in Flux.from_async_iterable(numbers(log))]
+    assert "closed" == log[-1]
+    ended = asyncio.Event()
+    told: list[int] = []
+    Flux.from_async_iterable(numbers([])).subscribe(told.append, None, ended.set)
+    await ended.wait()
+    assert [0, 1, 2] == told
+
+
+async def test_an_async_iterable_is_read_no_further_than_wanted() -> None:
+    """A consumer that sleeps stops it; leaving closes it."""
+    log: list[Any] = []
+    async with aiter(Flux.from_async_iterable(numbers(log, 1000))) as items:
+        assert 0 == await anext(items)
+        for _ in range(300):
+            await asyncio.sleep(0)
+        assert len(log) <= 66
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert "closed" == log[-1]
+
+
+async def test_what_an_async_iterable_raises_is_the_error() -> None:
+    async def failing() -> AsyncIterator[int]:
+        yield 1
+        raise FAILURE
+
+    with pytest.raises(ValueError, match="mine"):
+        await Flux.from_async_iterable(failing()).collect_list()
+
+
+async def test_an_iterator_without_aclose_will_do() -> None:
+    class Once:
+        left = 2
+
+        def __aiter__(self) -> Any:
+            return self
+
+        async def __anext__(self) -> int:
+            self.left -= 1
+            if self.left < 0:
+                raise StopAsyncIteration
+            return self.left
+
+    assert [1, 0] == await Flux.from_async_iterable(Once()).collect_list()
+
+
+def test_an_async_iterable_needs_a_loop() -> None:
+    """`block` has one."""
+    assert isinstance(watch(Flux.from_async_iterable(numbers([]))).error, ConfigurationError)
+    assert 2 == Flux.from_async_iterable(numbers([])).block()
+
+
+# Several
+
+
+def test_concat_merge_defer() -> None:
+    """Their order, and what is made for each subscription."""
+    made: list[int] = []
+    assert [item(1), item(2), END] == signals(Flux.concat(Flux.just(1), Flux.just(2)))
+    assert [END] == signals(Flux.concat()) == signals(Flux.merge())
+    deferred = Flux.defer(lambda: made.append(1) or Flux.just(len(made)))  # type: ignore[func-returns-value]
+    assert [item(1), END] == signals(deferred)
+    assert [item(2), END] == signals(deferred)
+    assert [error(FAILURE)] == signals(Flux.defer(raising(FAILURE)))
+
+
+def test_zip_ends_when_a_source_can_give_no_more() -> None:
+    """At the last pair, and the other source is cancelled."""
+    assert [item((1, "a")), item((2, "b")), END] == signals(
+        Flux.zip(Flux.just(1, 2), Flux.just("a", "b", "c"))
+    )
+    one, two = reactivex.Subject[Any](), reactivex.Subject[Any]()
+    watcher = watch(Flux.zip(one, two))
+    one.on_next(1)
+    one.on_completed()
+    two.on_next(2)
+    assert ([item((1, 2)), END], []) == (watcher.signals, two.observers)
+
+
+def test_combine_latest_gives_the_newest_of_all() -> None:
+    one, two = reactivex.Subject[Any](), reactivex.Subject[Any]()
+    watcher = watch(Flux.combine_latest(one, two))
+    one.on_next(1)
+    two.on_next("a")
+    one.on_next(2)
+    for each in (one, two):
+        each.on_completed()
+    assert [item((1, "a")), item((2, "a")), END] == watcher.signals
+
+
+def test_first_with_value_is_the_one_that_gives_an_item_first() -> None:
+    """An empty or a failed one has none; the others are cancelled."""
+    slow, fast = reactivex.Subject[Any](), reactivex.Subject[Any]()
+    watcher = watch(Flux.first_with_value(Flux.empty(), Flux.error(FAILURE), slow, fast))
+    fast.on_next(1)
+    slow.on_next(2)
+    fast.on_next(3)
+    fast.on_completed()
+    assert ([item(1), item(3), END], []) == (watcher.signals, slow.observers)
+    winner = reactivex.Subject[Any]()
+    watcher = watch(Flux.first_with_value(winner))
+    winner.on_next(1)
+    winner.on_error(FAILURE)
+    assert [item(1), error(FAILURE)] == watcher.signals
+
+
+def test_first_with_value_of_sources_without_an_item_is_an_error() -> None:
+    """With what they failed with as its cause."""
+    failure = watch(Flux.first_with_value(Flux.empty(), Flux.error(FAILURE))).error
+    assert isinstance(failure, EmptySequenceError)
+    assert (FAILURE,) == failure.__cause__.exceptions  # type: ignore[union-attr]
+    assert isinstance(watch(Flux.first_with_value()).error, EmptySequenceError)
+    assert watch(Flux.first_with_value(Flux.empty())).error.__cause__ is None
+
+
+def test_first_with_value_lets_go_of_all_at_a_dispose() -> None:
+    one, two = reactivex.Subject[Any](), reactivex.Subject[Any]()
+    Flux.first_with_value(one, two).subscribe(None).dispose()
+    assert ([], []) == (one.observers, two.observers)
+    late = Probe(1)
+    first = BehaviorSubject(0)
+    assert [item(0), END] == signals(Flux.first_with_value(first, late.source).take(1))
+    assert 0 == late.subscribed
+
+
+def test_take_until_other_ends_at_its_first_item_or_its_end() -> None:
+    """Its error is the error; the source is cancelled; nothing of it is left at an end of the source."""
+    for end in (lambda s: s.on_next(1), lambda s: s.on_completed()):
+        source, other = reactivex.Subject[Any](), reactivex.Subject[Any]()
+        watcher = watch(Flux.from_(source).take_until_other(other))
+        source.on_next(1)
+        end(other)
+        source.on_next(2)
+        assert ([item(1), END], []) == (watcher.signals, source.observers)
+    source, other = reactivex.Subject[Any](), reactivex.Subject[Any]()
+    watcher = watch(Flux.from_(source).take_until_other(other))
+    other.on_error(FAILURE)
+    assert [error(FAILURE)] == watcher.signals
+    for end in (lambda s: s.on_completed(), lambda s: s.on_error(FAILURE)):
+        source, other = reactivex.Subject[Any](), reactivex.Subject[Any]()
+        watch(Flux.from_(source).take_until_other(other))
+        end(source)
+        assert [] == other.observers
+
+
+# to_iterable
+
+
+def test_a_stream_in_a_plain_loop() -> None:
+    """Item by item; an error is raised."""
+    stream = semflux.parse(ANSWER, dialect="openai-chat")
+    assert ["a", "b", "c"] == list(stream.text().to_iterable())
+    assert [None] == list(Flux.just(None).to_iterable())
+    with pytest.raises(ValueError, match="mine"):
+        list(Flux.error(FAILURE).to_iterable())
+
+
+def test_leaving_a_plain_loop_cancels() -> None:
+    """By break, and by close; it is no more than 64 items ahead."""
+    made: list[int] = []
+    ends: list[Any] = []
+
+    def endless(sink: Any) -> None:
+        made.append(1)
+        sink.next(len(made))
+
+    for number in Flux.generate(endless).do_finally(ends.append).to_iterable():
+        if number == 3:
+            break
+    assert (["CANCEL"], True) == (ends, len(made) <= 67)
+    items: Iterator[Any] = Flux.generate(endless).do_finally(ends.append).to_iterable()
+    next(items)
+    items.close()  # type: ignore[attr-defined]
+    assert 2 == len(ends)
+
+
+async def test_a_plain_loop_is_refused_where_a_loop_is_running() -> None:
+    """It would wait for itself."""
+    with pytest.raises(BlockingInLoopError, match="to_iterable"):
+        next(iter(Flux.just(1).to_iterable()))
