@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -73,29 +74,34 @@ def taking(dialect=OPENAI_CHAT, first: bytes = CHAT[0]) -> Decoder:
     return decoder
 
 
+def taken(decoder: Decoder, data: bytes) -> Any:
+    """What the short way gives; None for what is not for it."""
+    return decoder.take(data)
+
+
 def test_the_short_way_takes_a_whole_frame_alone() -> None:
     """A tuple of what follows; None for what must be received."""
     decoder = taking()
-    list(decoder.take(cc({"content": "the first text might begin with a tag"})))
-    assert [draft.text for draft in decoder.take(cc({"content": "a"}))] == ["a"]
-    assert isinstance(decoder.take(cc({"content": "a"})), tuple)
-    assert decoder.take(cc({"content": "a"})[:-1]) is None
-    assert decoder.take(b"data: x\ndata: y\n\n") is None
-    assert decoder.take(b"data:{}\n\n") is None
-    assert decoder.take(b": hello\n\n") is None
-    assert decoder.take(b"event: unseen\ndata: {}\n\n") is None
+    list(taken(decoder, cc({"content": "the first text might begin with a tag"})))
+    assert [draft.text for draft in taken(decoder, cc({"content": "a"}))] == ["a"]
+    assert isinstance(taken(decoder, cc({"content": "a"})), tuple)
+    assert taken(decoder, cc({"content": "a"})[:-1]) is None
+    assert taken(decoder, b"data: x\ndata: y\n\n") is None
+    assert taken(decoder, b"data:{}\n\n") is None
+    assert taken(decoder, b": hello\n\n") is None
+    assert taken(decoder, b"event: unseen\ndata: {}\n\n") is None
     decoder.receive(b"data: ")
-    assert decoder.take(cc({"content": "a"})) is None
+    assert taken(decoder, cc({"content": "a"})) is None
 
 
 def test_what_needs_more_than_a_tuple_is_an_iterator() -> None:
     """It is the one that `events` gives, until it is used up."""
     decoder = taking()
-    drafts = decoder.take(cc({"content": "a"}, "stop"))
+    drafts = taken(decoder, cc({"content": "a"}, "stop"))
     assert drafts is decoder.events()
-    assert decoder.take(cc({"content": "b"})) is None
+    assert taken(decoder, cc({"content": "b"})) is None
     assert [type(draft).__name__ for draft in drafts] == ["TextDelta", "Seal"]
-    end = decoder.take(DONE)
+    end = taken(decoder, DONE)
     assert [type(draft).__name__ for draft in end] == ["StepEnd"]
     assert decoder.done
 
@@ -103,40 +109,40 @@ def test_what_needs_more_than_a_tuple_is_an_iterator() -> None:
 def test_a_bad_frame_on_the_short_way_is_a_bad_frame() -> None:
     """Before the finish signal it fails the stream, after it it is counted."""
     with pytest.raises(BadFrameError, match="frame 2 of the openai-chat stream"):
-        list(taking().take(b"data: {nonsense}\n\n"))
+        list(taken(taking(), b"data: {nonsense}\n\n"))
     decoder = taking()
-    list(decoder.take(cc(finish="stop")))
-    assert list(decoder.take(b"data: {nonsense}\n\n")) == []
+    list(taken(decoder, cc(finish="stop")))
+    assert list(taken(decoder, b"data: {nonsense}\n\n")) == []
     seen = parse([*CHAT[:2], b"data: [1]\n\n"], dialect="openai-chat")
     with pytest.raises(BadFrameError):
         seen.block()
 
 
-def test_a_parser_that_raises_at_once_is_heard() -> None:
+def test_a_parser_that_raises_at_once_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that makes tuples may refuse a frame before it gives anything."""
     decoder = taking()
 
     def refuse(event: str | None, data: bytes):
         raise BadFrameError("no", kind="shape")
 
-    decoder.parser.decode = refuse
+    monkeypatch.setattr(decoder.parser, "decode", refuse)
     with pytest.raises(BadFrameError, match="frame 2"):
-        decoder.take(cc({"content": "a"}))
-    list(taking().take(cc(finish="stop")))
+        taken(decoder, cc({"content": "a"}))
+    list(taken(taking(), cc(finish="stop")))
     decoder = taking()
-    list(decoder.take(cc(finish="stop")))
-    decoder.parser.decode = refuse
-    assert decoder.take(cc({"content": "a"})) == ()
+    list(taken(decoder, cc(finish="stop")))
+    monkeypatch.setattr(decoder.parser, "decode", refuse)
+    assert taken(decoder, cc({"content": "a"})) == ()
 
 
 def test_events_with_names_take_it_once_the_name_is_known() -> None:
     """Anthropic's frames have two lines."""
     decoder = taking(ANTHROPIC, start() + blk(0, "text", text=""))
     delta = dl(0, "text_delta", text="a")
-    assert decoder.take(delta) is None
+    assert taken(decoder, delta) is None
     decoder.receive(delta)
     list(decoder.events())
-    assert [draft.text for draft in decoder.take(delta)] == ["a"]
+    assert [draft.text for draft in taken(decoder, delta)] == ["a"]
     call = blk(1, "tool_use", id="t", name="f", input={}) + dl(1, "input_json_delta", partial_json='{"k"')
     call += dl(1, "input_json_delta", partial_json=":1}") + end(1)
     data = b"".join([start(), text_block(0, "a", "b"), call, md("tool_use"), STOP])

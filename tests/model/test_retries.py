@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from semflux import ChatModel, StepStart
@@ -25,7 +27,7 @@ def refusal(status: int, body: bytes = b"", **headers: str) -> Recording:
     return Recording(status=status, headers=sent, body=(body,))
 
 
-async def asked(*answers: Recording | TransportError, **settings: object) -> tuple[Seen, list[float], int]:
+async def asked(*answers: Recording | TransportError, **settings: Any) -> tuple[Seen, list[float], int]:
     """What comes of a call that is answered so; when each request was sent, in virtual seconds; and the number of
     STATUS(retry)."""
     clock = VirtualClock()

@@ -332,7 +332,7 @@ class Loose(Direct[Any]):
         ops.on_error_resume(lambda error: Flux.empty()),
         ops.on_error_complete(),
         ops.timeout(5, clock=VirtualClock()),
-        ops.retry(1, chat=True),
+        ops.retry(0, chat=True),
     ],
 )
 @pytest.mark.parametrize("end", ["dispose", "complete"])
