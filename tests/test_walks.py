@@ -584,6 +584,21 @@ def test_what_a_filter_above_hid_has_no_ends(way: str) -> None:
     assert ["STEP_START", "TEXT_DELTA", "STEP_END", "STATUS", "STEP_START"] == seen.types[:5]
 
 
+@every_way
+def test_an_error_that_a_filter_above_hid_is_recovered_from(way: str) -> None:
+    """STATUS has a place of its own in the order then."""
+    seen = walk(way, source(way, CUT).only(T.TEXT_DELTA).fallback_to(source(way, OK)))
+    assert seen.table == "\n".join(
+        [
+            rows("""
+                3 0 TEXT_DELTA 'par'
+                8 0 STATUS fallback 'after TruncatedStreamError'
+            """),
+            hello(9, 1, "6+3"),
+        ]
+    )
+
+
 # Leaving early
 
 

@@ -6,7 +6,7 @@ to one another; HEARTBEAT and RAW go first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any, Literal, TypeAlias
 
@@ -80,20 +80,23 @@ def weight_of(item: Any) -> int:
 
 
 def _weigh(raw: Any) -> int:
-    weight, todo = 0, [raw]
+    weight = 0
+    todo: list[Any] = [raw]
     while todo:
-        value: Any = todo.pop()
+        value = todo.pop()
         weight += 16
-        if isinstance(value, (str, bytes)):
+        kind: type[Any] = _kind_of(value)
+        if issubclass(kind, (str, bytes)):
             weight += len(value)
-        elif isinstance(value, dict):
-            found: dict[Any, Any] = value
-            todo.extend(found)
-            todo.extend(found.values())
-        elif isinstance(value, (list, tuple)):
-            many: Iterable[Any] = value
-            todo.extend(many)
+        elif issubclass(kind, dict):
+            todo.extend(value)
+            todo.extend(value.values())
+        elif issubclass(kind, (list, tuple)):
+            todo.extend(value)
     return weight
+
+
+_kind_of: Callable[[Any], type[Any]] = type
 
 
 _JOINED = frozenset(

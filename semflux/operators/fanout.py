@@ -11,7 +11,7 @@ from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler
 
 from semflux.errors import BufferOverflowError, OperatorError, SemfluxError
-from semflux.events import ChatEvent, Error
+from semflux.events import ChatEvent
 from semflux.operators.delivery import Policy, Room, weight_of
 from semflux.operators.hooks import Hooks
 from semflux.operators.reader import Reader
@@ -166,6 +166,11 @@ class Fanout:
         CurrentThreadScheduler.singleton().schedule(begin)
         return reader
 
+    @property
+    def is_ending(self) -> bool:
+        """True once the end has come, or the terminal event which it follows: nobody should join any more."""
+        return self.over or (self._snapshot is not None and self._snapshot.is_ended)
+
     def room(self) -> int:
         """How many more items all of them have room for."""
         return min([reader.room() for reader in self.readers], default=UNBOUNDED)
@@ -217,15 +222,7 @@ class Fanout:
                 self._history.add(item, weight)
             readers = self.readers
         for reader in readers:
-            if self._snapshot is not None and isinstance(item, Error):
-                self._hand_over_state(reader)
             reader.offer(item, weight)
-
-    def _hand_over_state(self, reader: Reader) -> None:
-        """It may recover from the failure, and goes on then with a state of its own."""
-        snapshot = self._snapshot
-        if snapshot is not None and snapshot.is_whole and not reader.run.state.started:
-            reader.run.state = snapshot.state()[0]
 
     def _end(self, error: Exception | None) -> None:
         with self.lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from reactivex import abc
 from reactivex.disposable import Disposable
@@ -15,8 +15,6 @@ from semflux.operators.fanout import Fanout, History
 from semflux.operators.lift import Direct
 from semflux.operators.run import Run, run_of
 from semflux.operators.snapshot import Snapshot
-
-T = TypeVar("T")
 
 
 class Publication(Direct[Any]):
@@ -43,28 +41,31 @@ class Publication(Direct[Any]):
         self._room = room or Room()
         self._history = history
         self._connection: Connection | None = None
+        self._connected: Fanout | None = None
         self._fanout = self._new()
         self.emptied: list[Callable[[], object]] = []
         """Called when the last subscriber has left a source that goes on."""
 
     def _new(self) -> Fanout:
-        return Fanout(
+        fanout = Fanout(
             self,
             room=self._room,
             policy=self._policy,
             history=None if self._history is None else self._history(),
             snapshot=Snapshot() if self._chat else None,
-            emptied=self._emptied,
+            emptied=lambda: self._emptied(fanout),
         )
+        return fanout
 
-    def _emptied(self) -> None:
-        for call in self.emptied:
+    def _emptied(self, fanout: Fanout) -> None:
+        # Those of an earlier connection leave when it ends.
+        for call in self.emptied if fanout is self._fanout else ():
             call()
 
     @property
     def fanout(self) -> Fanout:
         """The readers of now: of the connection that there is, or of the next one."""
-        if self._fanout.over and self._history is None:
+        if self._fanout.is_ending and self._history is None:
             self._fanout = self._new()
         return self._fanout
 
@@ -91,25 +92,27 @@ class Publication(Direct[Any]):
     def connect(self, clock: Clock | None = None) -> abc.DisposableBase:
         """Subscribe to the source, if that is not done; disposing of what this gives disconnects from it."""
         connection = self._connection
-        if connection is None or connection.over:
+        if connection is None or connection.over or self._connected is not self._fanout:
             if self._fanout.over:
                 self._fanout = self._new()
+            self._connected = self._fanout
             run = Run(pull=True)
             run.clock = clock
             self._connection = connection = Connection(self._source, self._fanout, run)
             connection.start()
-        mine = connection
-        return Disposable(lambda: self._disconnect(mine))
+        mine, readers = connection, self._fanout
+        return Disposable(lambda: self._disconnect(mine, readers))
 
-    def _disconnect(self, connection: Connection) -> None:
+    @staticmethod
+    def _disconnect(connection: Connection, readers: Fanout) -> None:
         if not connection.over:
             connection.dispose()
-            self._fanout.stop()
+            readers.stop()
 
     def disconnect(self) -> None:
         """Cancel the source, if it is subscribed to."""
-        if self._connection is not None:
-            self._disconnect(self._connection)
+        if self._connection is not None and self._connected is not None:
+            self._disconnect(self._connection, self._connected)
 
     # What the fan-out asks
 
@@ -131,7 +134,7 @@ class Publication(Direct[Any]):
 
 def publish(
     *, chat: bool = False, policy: Policy = "block", room: Room | None = None
-) -> Callable[[abc.ObservableBase[T]], Publication]:
+) -> Callable[[abc.ObservableBase[Any]], Publication]:
     """One subscription to the source for all subscribers, made by `connect`; who comes late misses what was.
 
     ```

@@ -182,9 +182,7 @@ async def test_a_sink_can_be_ended_from_below() -> None:
 def test_a_sink_that_is_over_before_its_function_is_called_is_left_alone() -> None:
     """A dispose from the trampoline that comes first."""
     told: list[Any] = []
-    CurrentThreadScheduler.singleton().schedule(
-        lambda *_: Flux.create(told.append).subscribe(None).dispose()  # type: ignore[arg-type,return-value]
-    )
+    CurrentThreadScheduler.singleton().schedule(lambda *_: Flux.create(told.append).subscribe(None).dispose())
     assert [] == told
 
 

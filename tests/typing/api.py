@@ -258,7 +258,7 @@ def tier_one(stream: ChatStream, numbers: Flux[int], words: Flux[str]) -> None:
     assert_type(stream.map_not_none(text_of), Flux[str])
     assert_type(words.concat_map_iterable(list), Flux[str])
     assert_type(numbers.scan(lambda a, b: a + b), Flux[int])
-    assert_type(numbers.scan_with(str, lambda a, b: a + str(b)), Flux[str])
+    assert_type(numbers.scan_with(lambda: "", lambda a, b: a + str(b)), Flux[str])
     assert_type(words.index(), Flux[tuple[int, str]])
     assert_type(words.buffer(2), Flux[list[str]])
     assert_type(words.buffer_timeout(2, 0.5), Flux[list[str]])
