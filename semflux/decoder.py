@@ -94,7 +94,7 @@ class Decoder:
         self._json_size += len(data)
         return True
 
-    def take(self, data: bytes) -> Iterable[Any] | None:
+    def take(self, data: bytes) -> tuple[Any, ...] | Iterator[Any] | None:
         """The short way of a chunk that is exactly one frame: its drafts. None if it must be received.
 
         A tuple is all that follows from it; an iterator is what `events` would give.
@@ -106,11 +106,11 @@ class Decoder:
             return None
         parser = self.parser
         try:
-            drafts = parser.decode(frame[0], frame[1])
+            drafts: Any = parser.decode(frame[0], frame[1])
         except BadFrameError as error:
             self._bad_frame(error)
             return ()
-        if type(drafts) is tuple and not parser.ended:
+        if drafts.__class__ is tuple and not parser.ended:
             return drafts
         self._pending = self._run(drafts)
         return self._pending

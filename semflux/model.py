@@ -256,7 +256,7 @@ class ChatModel:
 
         def prepare(run: Run) -> None:
             self._budget.request()
-            run.clock = self._clock
+            run.clock = self._clock or run.clock
             run.state.configure(
                 ledger=RepairLedger(strict=self._strict),
                 limits=self._limits,

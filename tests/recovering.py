@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
+import reactivex
+from reactivex.disposable import Disposable
 
 import semflux
-from semflux import ChatModel, ChatStream, violations_of
+from semflux import ChatModel, ChatStream, Flux, violations_of
 from semflux.clock import VirtualClock
 from semflux.errors import SemfluxError, TransportError
 from semflux.events import AnyChatEvent, ChatEvent
+from semflux.operators.run import Run
 from semflux.transport import Recording, ReplayTransport
 from tests.frames import DONE, cc, cu, sse, tc
+from tests.operators.watching import Watcher
 
 HEL, LO = cc({"content": "Hel"}), cc({"content": "lo"})
 OK = (HEL, LO, cc(finish="stop"), cu(3, 2), DONE)
@@ -130,6 +134,44 @@ def rows(text: str) -> str:
     return textwrap.dedent(text).strip()
 
 
+HELLO = """
+    {0} {1} STEP_START
+    {2} {1} TEXT_START
+    {3} {1} TEXT_DELTA 'Hel'
+    {4} {1} TEXT_DELTA 'lo'
+    {5} {1} TEXT_END
+    {6} {1} USAGE 3+2
+    {7} {1} STEP_END whole 3+2
+    {8} {1} RESPONSE_END whole {9}
+"""
+
+
+def hello(seq: int, step: int, usage: str) -> str:
+    """The lines of a last step that says "Hello"; *usage* is that of the stream."""
+    return rows(HELLO.format(seq, step, *range(seq + 1, seq + 8), usage))
+
+
+RESTARTED = rows("""
+    0 0 RESPONSE_START
+    1 0 STEP_START
+    2 0 TEXT_START
+    3 0 TEXT_DELTA 'par'
+    4 0 USAGE 3+1
+    5 0 TEXT_END
+    6 0 STEP_END partial 3+1
+    7 0 STATUS {} '{}after TruncatedStreamError'
+""")
+"""The lines of CUT, and of what is told after it."""
+
+
+def raise_at(text: str) -> Any:
+    def function(event: AnyChatEvent) -> None:
+        if event.text == text:
+            raise KeyError(text)
+
+    return function
+
+
 def walk(way: str, stream: ChatStream, clock: VirtualClock | None = None) -> Walk:
     """All of *stream*, in time of *clock* where one is given."""
     seen = Walk([], None) if way == "parse" else asyncio.run(_walk(way, stream, clock))
@@ -180,7 +222,7 @@ async def settle(turns: int = 20) -> None:
         await asyncio.sleep(0)
 
 
-async def _pull(stream: ChatStream, events: list[AnyChatEvent]) -> Exception | None:
+async def pull(stream: ChatStream, events: list[AnyChatEvent]) -> Exception | None:
     try:
         async for event in stream:
             events.append(event)  # noqa: PERF401  # those before an error count too
@@ -189,7 +231,7 @@ async def _pull(stream: ChatStream, events: list[AnyChatEvent]) -> Exception | N
     return None
 
 
-async def _push(stream: ChatStream, events: list[AnyChatEvent]) -> Exception | None:
+async def push(stream: ChatStream, events: list[AnyChatEvent]) -> Exception | None:
     end: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
     stream.subscribe(events.append, end.set_result, lambda: end.set_result(None))
     return await end
@@ -203,7 +245,60 @@ async def _await(stream: ChatStream, events: list[AnyChatEvent]) -> Exception | 
     return None
 
 
-_TAKE: dict[str, Callable[..., Any]] = {"pull": _pull, "push": _push, "await": _await}
+async def collected(stream: ChatStream) -> list[AnyChatEvent]:
+    """All events, pulled."""
+    return [event async for event in stream]
+
+
+class Failing:
+    """A cold source that fails so many times, after so many items; asynchronous where a clock is given."""
+
+    def __init__(self, *outcomes: Any) -> None:
+        self.outcomes = list(outcomes)
+        self.subscribed = 0
+        self.disposed = 0
+        self.times: list[float] = []
+
+    def flux(self, clock: VirtualClock | None = None) -> Flux[Any]:
+        def subscribe(observer: Any, scheduler: Any = None) -> Any:
+            self.subscribed += 1
+            if clock is not None:
+                self.times.append(clock.monotonic())
+            outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+            *items, end = outcome if isinstance(outcome, tuple) else (outcome,)
+            for item in items:
+                observer.on_next(item)
+            if isinstance(end, Exception):
+                observer.on_error(end)
+            elif end is not None:
+                observer.on_next(end)
+                observer.on_completed()
+            return Disposable(self._dispose)
+
+        return Flux(reactivex.create(subscribe))
+
+    def _dispose(self) -> None:
+        self.disposed += 1
+
+
+def watch(stream: Any) -> Watcher:
+    watcher = Watcher()
+    stream.subscribe(watcher.on_next, watcher.on_error, watcher.on_completed)
+    return watcher
+
+
+def virtual(stream: Flux[Any], clock: VirtualClock) -> Watcher:
+    """Subscribed to in time of *clock*, without an event loop."""
+    watcher = Watcher()
+    run = Run()
+    run.clock = clock
+    watcher.subscription = stream.to_observable().subscribe(  # type: ignore[attr-defined]
+        watcher.on_next, watcher.on_error, watcher.on_completed, scheduler=run.scheduler
+    )
+    return watcher
+
+
+_TAKE: dict[str, Callable[..., Any]] = {"pull": pull, "push": push, "await": _await}
 
 __all__ = (
     "BEGUN",
@@ -213,18 +308,27 @@ __all__ = (
     "LO",
     "OK",
     "REFUSED",
+    "RESTARTED",
     "TOOL",
     "WAITING",
     "WAYS",
+    "Failing",
     "Turns",
     "Walk",
     "answer",
+    "collected",
+    "hello",
     "model_of",
+    "pull",
+    "push",
+    "raise_at",
     "row",
     "rows",
     "settle",
     "source",
     "status",
     "until_done",
+    "virtual",
     "walk",
+    "watch",
 )

@@ -314,8 +314,8 @@ def operators_table() -> str:
     lines = ["| Method | On | Gives | What |", "|---|---|---|---|"]
     seen: set[str] = set()
     members = {cls: members_of(cls) for cls in (semflux.ChatStream, semflux.Flux, semflux.Mono)}
-    for cls in members:
-        for name, member in members[cls].items():
+    for cls, found in members.items():
+        for name, member in found.items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
             if name.startswith("_") or not inspect.isfunction(function) or name in seen:
                 continue

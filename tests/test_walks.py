@@ -10,8 +10,9 @@ import asyncio
 from typing import Any
 
 import pytest
+import reactivex
 
-from semflux import ChatEventFilter, ChatEventType, ChatStream, Flux, Hooks, parse
+from semflux import ChatEventFilter, ChatEventGroup, ChatEventType, ChatStream, Flux, Hooks
 from semflux.clock import VirtualClock
 from semflux.errors import (
     BadFrameError,
@@ -24,7 +25,7 @@ from semflux.errors import (
     TotalTimeoutError,
     TruncatedStreamError,
 )
-from semflux.events import Abort, AnyChatEvent, ResponseEnd, ResponseStart, StepEnd, StepStart, TextDelta
+from semflux.events import Abort, AnyChatEvent, StepEnd, StepStart, TextDelta
 from semflux.retry import Retry
 from tests.frames import DONE, cc, cu, sse, tc
 from tests.recovering import (
@@ -34,11 +35,15 @@ from tests.recovering import (
     HEL,
     LO,
     OK,
+    RESTARTED,
     TOOL,
     WAITING,
     WAYS,
+    Walk,
     answer,
+    hello,
     model_of,
+    raise_at,
     rows,
     settle,
     source,
@@ -49,23 +54,6 @@ from tests.recovering import (
 T = ChatEventType
 every_way = pytest.mark.parametrize("way", WAYS)
 every_waiting_way = pytest.mark.parametrize("way", WAITING)
-
-HELLO = """
-    {0} {1} STEP_START
-    {2} {1} TEXT_START
-    {3} {1} TEXT_DELTA 'Hel'
-    {4} {1} TEXT_DELTA 'lo'
-    {5} {1} TEXT_END
-    {6} {1} USAGE 3+2
-    {7} {1} STEP_END whole 3+2
-    {8} {1} RESPONSE_END whole {9}
-"""
-
-
-def hello(seq: int, step: int, usage: str) -> str:
-    """The lines of a last step that says "Hello"; *usage* is that of the stream."""
-    return rows(HELLO.format(seq, step, *range(seq + 1, seq + 8), usage))
-
 
 # Failures
 
@@ -292,18 +280,6 @@ def test_no_retry_after_content(way: str) -> None:
     assert "par" == seen.response.text
 
 
-RESTARTED = rows("""
-    0 0 RESPONSE_START
-    1 0 STEP_START
-    2 0 TEXT_START
-    3 0 TEXT_DELTA 'par'
-    4 0 USAGE 3+1
-    5 0 TEXT_END
-    6 0 STEP_END partial 3+1
-    7 0 STATUS {} '{}after TruncatedStreamError'
-""")
-
-
 @every_way
 def test_a_retry_with_restart(way: str) -> None:
     """What came stays, and is void: usage counts, the rest does not."""
@@ -389,214 +365,6 @@ def test_a_retry_waits_in_virtual_time(way: str) -> None:
     # Two seconds by the policy; then seven, since the provider asks for more than the policy's four.
     assert [0.0, 0.0, 2.0, 9.0] == [event.time - 1_700_000_000 for event in seen.events[:4]]
     assert 0 == clock.pending
-
-
-# Fallback
-
-
-@every_way
-def test_a_fallback_to_another_model(way: str) -> None:
-    """A cold stream goes on in the same Run."""
-    other = source(way, OK)
-    seen = walk(way, source(way, CUT).fallback_to(other)).check()
-    expected = RESTARTED.format("fallback", "")
-    assert seen.table == f"{expected}\n{hello(8, 1, '6+3')}"
-    assert "Hello" == seen.response.text
-
-
-@every_way
-def test_a_fallback_to_another_dialect(way: str) -> None:
-    """Its format is told by its own dialect: nothing of it is a repair of the first one's."""
-    from tests.frames import STOP, md, start, text_block
-
-    other = parse(start() + text_block(0, "Hel", "lo") + md("end_turn") + STOP, dialect="anthropic")
-    seen = walk(way, source(way, CUT, strict=True).on_error_resume(lambda error: other)).check()
-    expected = RESTARTED.format("fallback", "")
-    assert seen.table == expected + "\n" + rows("""
-        8 1 STEP_START
-        9 1 USAGE 3+1
-        10 1 TEXT_START
-        11 1 TEXT_DELTA 'Hel'
-        12 1 TEXT_DELTA 'lo'
-        13 1 TEXT_END
-        14 1 USAGE 3+5
-        15 1 STEP_END whole 3+5
-        16 1 RESPONSE_END whole 6+6
-    """)
-    assert {} == seen.response.repairs.repairs
-
-
-def events_of(*frames: bytes) -> list[AnyChatEvent]:
-    """The events of an answer, as another subscription had them."""
-    events: list[AnyChatEvent] = []
-    parse(b"".join(frames), dialect="openai-chat").subscribe(events.append, lambda error: None)
-    return events
-
-
-@every_way
-def test_a_fallback_to_events_from_elsewhere(way: str) -> None:
-    """They are copied into the Run: its id, its order, its steps."""
-    events = events_of(*OK)
-    before = [(event.seq, event.response_id) for event in events]
-    for other in (Flux.just(*events), Flux.from_iterable(events)):
-        seen = walk(way, source(way, CUT).fallback_to(other)).check()
-        expected = RESTARTED.format("fallback", "")
-        assert seen.table == f"{expected}\n{hello(8, 1, '6+3')}"
-        assert "Hello" == seen.response.text
-    assert before == [(event.seq, event.response_id) for event in events]
-
-
-@every_way
-def test_a_fallback_to_events_that_fail(way: str) -> None:
-    """Their ERROR is the Run's, and comes once, with the response of the whole."""
-    events = events_of(*CUT)
-    assert events[-1].error is not None
-    seen = walk(way, source(way, CUT).fallback_to(Flux.from_iterable(events))).check()
-    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
-        8 1 STEP_START
-        9 1 TEXT_START
-        10 1 TEXT_DELTA 'par'
-        11 1 USAGE 3+1
-        12 1 TEXT_END
-        13 1 STEP_END partial 3+1
-        14 1 ERROR TruncatedStreamError partial 6+2
-    """)
-    assert seen.error is events[-1].error
-
-
-@every_way
-def test_a_fallback_written_by_hand(way: str) -> None:
-    """Content outside of a step gets one."""
-    other: Flux[AnyChatEvent] = Flux.just(TextDelta("sorry"), ResponseEnd())
-    seen = walk(way, source(way, CUT).fallback_to(other)).check()
-    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
-        8 1 STEP_START
-        9 1 TEXT_START
-        10 1 TEXT_DELTA 'sorry'
-        11 1 TEXT_END
-        12 1 STEP_END whole
-        13 1 RESPONSE_END whole 3+1
-    """)
-    assert ("sorry", "stop") == (seen.response.text, seen.response.finish_reason)
-    assert {} == seen.response.repairs.repairs
-
-
-@every_way
-def test_a_fallback_by_hand_that_does_not_say_its_end(way: str) -> None:
-    other: Flux[AnyChatEvent] = Flux.just(TextDelta("sorry"))
-    seen = walk(way, source(way, CUT).fallback_to(other)).check()
-    assert ["STEP_END", "ERROR"] == seen.types[-2:]
-    assert isinstance(seen.error, TruncatedStreamError)
-
-
-@every_way
-def test_a_text_in_place_of_the_error(way: str) -> None:
-    seen = walk(way, source(way, CUT).on_error_return("sorry")).check()
-    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
-        8 1 STEP_START
-        9 1 TEXT_START
-        10 1 TEXT_DELTA 'sorry'
-        11 1 TEXT_END
-        12 1 STEP_END whole
-        13 1 RESPONSE_END whole 3+1
-    """)
-    assert ("sorry", "sorry", "stop") == (
-        seen.response.text,
-        seen.response.full_text,
-        seen.response.finish_reason,
-    )
-
-
-@every_way
-def test_a_fallback_that_recovers_itself(way: str) -> None:
-    other = source(way, BEGUN, OK).retry(1)
-    seen = walk(way, source(way, CUT).fallback_to(other)).check()
-    assert seen.table == "\n".join([
-        RESTARTED.format("fallback", ""),
-        rows("""
-            8 1 STEP_START
-            9 1 STEP_END partial
-            10 1 STATUS retry 'attempt 2 after TruncatedStreamError'
-        """),
-        hello(11, 2, "6+3"),
-    ])  # fmt: skip
-
-
-@every_way
-def test_fallbacks_one_after_another(way: str) -> None:
-    """Each failure goes to the next; the last one's error is final."""
-    stream = source(way, CUT).fallback_to(source(way, BEGUN), source(way, BUSY))
-    seen = walk(way, stream).check()
-    assert seen.table == RESTARTED.format("fallback", "") + "\n" + rows("""
-        8 1 STEP_START
-        9 1 STEP_END partial
-        10 1 STATUS fallback 'after TruncatedStreamError'
-        11 2 STEP_START
-        12 2 STEP_END partial
-        13 2 ERROR ServerError partial 3+1
-    """)
-
-
-# A user's function that raises above the recovery
-
-
-def raise_at(text: str) -> Any:
-    def function(event: AnyChatEvent) -> None:
-        if event.text == text:
-            raise KeyError(text)
-
-    return function
-
-
-@every_way
-def test_a_function_above_the_recovery_raises(way: str) -> None:
-    """There is no ERROR then, and nothing was ended: the ends come when the stream goes on."""
-    stream = source(way, OK).do_on_next(raise_at("lo")).fallback_to(source(way, OK))
-    seen = walk(way, stream)
-    assert seen.table == "\n".join([
-        rows("""
-            0 0 RESPONSE_START
-            1 0 STEP_START
-            2 0 TEXT_START
-            3 0 TEXT_DELTA 'Hel'
-            5 0 TEXT_END
-            6 0 STEP_END partial
-            7 0 STATUS fallback 'after KeyError'
-        """),
-        hello(8, 1, "3+2"),
-    ])  # fmt: skip
-    assert "Hello" == seen.response.full_text
-    assert [True, False] == [step.partial for step in seen.response.steps]
-
-
-@every_way
-def test_a_function_above_the_recovery_raises_for_good(way: str) -> None:
-    """Then it is as without a recovery: its exception, as it is, and no ERROR."""
-    seen = walk(way, source(way, OK).do_on_next(raise_at("lo")).retry(3))
-    assert ["TEXT_DELTA"] == seen.types[-1:]
-    assert isinstance(seen.error, KeyError)
-
-
-@every_way
-def test_what_a_filter_above_hid_has_no_ends(way: str) -> None:
-    hidden = source(way, OK).only(T.STEP_START, T.TEXT_DELTA).do_on_next(raise_at("lo"))
-    seen = walk(way, hidden.fallback_to(source(way, OK)))
-    assert ["STEP_START", "TEXT_DELTA", "STEP_END", "STATUS", "STEP_START"] == seen.types[:5]
-
-
-@every_way
-def test_an_error_that_a_filter_above_hid_is_recovered_from(way: str) -> None:
-    """STATUS has a place of its own in the order then."""
-    seen = walk(way, source(way, CUT).only(T.TEXT_DELTA).fallback_to(source(way, OK)))
-    assert seen.table == "\n".join(
-        [
-            rows("""
-                3 0 TEXT_DELTA 'par'
-                8 0 STATUS fallback 'after TruncatedStreamError'
-            """),
-            hello(9, 1, "6+3"),
-        ]
-    )
 
 
 # Leaving early
@@ -688,8 +456,6 @@ async def abort_when(stream: ChatStream, clock: VirtualClock, seconds: float, ta
 
 
 def shown(events: list[AnyChatEvent]) -> str:
-    from tests.recovering import Walk
-
     return Walk(events, None).check().table
 
 
@@ -735,8 +501,6 @@ async def test_abort_of_the_attempt_after_a_wait() -> None:
 
 async def test_abort_while_copied_events_come() -> None:
     """A stream of another kind is stopped too."""
-    import reactivex
-
     clock = VirtualClock()
     model = model_of(*[BEGUN] * 2, clock=clock)
     left: list[bool] = []
@@ -772,7 +536,7 @@ def test_a_narrow_filter_still_shows_the_error(way: str) -> None:
 @every_way
 def test_a_filter_that_hides_tool_events_does_not_hide_that_content_came(way: str) -> None:
     """Whether a tool was called is read from the Run: no retry."""
-    keep = ~ChatEventFilter.of_group(semflux_group("TOOL_CALL"))
+    keep = ~ChatEventFilter.of_group(ChatEventGroup.TOOL_CALL)
     seen = walk(way, source(way, TOOL, OK, event_filter=keep).retry(3))
     assert seen.table == rows("""
         0 0 RESPONSE_START
@@ -780,14 +544,14 @@ def test_a_filter_that_hides_tool_events_does_not_hide_that_content_came(way: st
         5 0 STEP_END partial
         6 0 ERROR TruncatedStreamError partial
     """)
-    exact = walk_types(way, source(way, TOOL, OK).only(T.RESPONSE_START, T.STEP_END, T.ERROR).retry(3))
+    exact = walk(way, source(way, TOOL, OK).only(T.RESPONSE_START, T.STEP_END, T.ERROR).retry(3)).types
     assert ["RESPONSE_START", "STEP_END", "ERROR"] == exact
 
 
 @every_way
 def test_a_recovery_under_a_filter_that_hides_tool_events(way: str) -> None:
     """Restarted, the hidden call stays hidden and void; usage and text are those of all."""
-    keep = ~ChatEventFilter.of_group(semflux_group("TOOL_CALL"))
+    keep = ~ChatEventFilter.of_group(ChatEventGroup.TOOL_CALL)
     stream = source(way, TOOL, OK, event_filter=keep).retry_when(Retry.max(1).restart())
     seen = walk(way, stream)
     assert seen.table == "\n".join([
@@ -801,16 +565,6 @@ def test_a_recovery_under_a_filter_that_hides_tool_events(way: str) -> None:
     ])  # fmt: skip
     assert () == seen.response.tool_calls
     assert ["c1"] == [call.id for call in seen.response.steps[0].tool_calls]
-
-
-def semflux_group(name: str) -> Any:
-    from semflux import ChatEventGroup
-
-    return ChatEventGroup(name)
-
-
-def walk_types(way: str, stream: ChatStream) -> list[str]:
-    return walk(way, stream).types
 
 
 # Subscribers
@@ -849,42 +603,6 @@ async def test_of_two_subscribers_one_may_raise() -> None:
     await settle(100)
     assert ["KeyError"] == [type(error).__name__ for error in errors]
     assert 0 == model._transport.acquired
-
-
-@every_way
-def test_content_that_comes_to_nothing_is_content(way: str) -> None:
-    """An event of the groups MEDIA and SAFETY forbids a retry as text does."""
-    from semflux.events import ContentFilter, MediaPartial
-    from semflux.response import MediaBlock
-
-    for event in (ContentFilter("hate"), MediaPartial(MediaBlock(kind="image", data="aaaa"))):
-        events = [ResponseStart(), StepStart(), event]
-        stream = ChatStream(failing(events, ServerError("x")))
-        seen = walk(way, stream.retry(3)).check()
-        assert ["RESPONSE_START", "STEP_START", event.type.value, "STEP_END", "ERROR"] == seen.types
-
-
-def failing(events: list[Any], error: Exception) -> Any:
-    """A stream of another kind, which says these and fails."""
-    import reactivex
-
-    return reactivex.concat(reactivex.from_iterable(events), reactivex.throw(error))
-
-
-@every_way
-def test_a_stream_of_another_kind_is_made_a_stream_of_ours_before_it_recovers(way: str) -> None:
-    """From its first event on: one id, one order."""
-    stream = ChatStream(failing(events_of(*BEGUN)[:2], ServerError("x"))).fallback_to(source(way, OK))
-    seen = walk(way, stream).check()
-    assert seen.table == "\n".join([
-        rows("""
-            0 0 RESPONSE_START
-            1 0 STEP_START
-            2 0 STEP_END partial
-            3 0 STATUS fallback 'after ServerError'
-        """),
-        hello(4, 1, "3+2"),
-    ])  # fmt: skip
 
 
 @every_way

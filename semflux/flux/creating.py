@@ -39,6 +39,7 @@ class FluxSink(Link[Any, T], Generic[T]):
     )
 
     stopped: bool
+    over: bool
 
     def __init__(self, below: abc.ObserverBase[T], run: Run) -> None:
         super().__init__(below, run)

@@ -204,11 +204,11 @@ class Pump(abc.DisposableBase):
         self._turn += len(data)
         if self._drafts is None:
             if data[-2:] == b"\n\n" and (drafts := decoder.take(data)) is not None:
-                if type(drafts) is tuple:
+                if isinstance(drafts, tuple):
                     for draft in drafts:
                         self.subject.on_next(draft)
                 else:
-                    self._drafts = iter(drafts)
+                    self._drafts = drafts
                 return True
             if not decoder.receive(data):
                 return False

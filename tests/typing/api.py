@@ -245,6 +245,10 @@ def inner(stream: ChatStream) -> None:
     assert_type(Flux.from_(merged), Flux[str])
 
 
+def joined(so_far: str, number: int) -> str:
+    return f"{so_far}{number}"
+
+
 def tier_one(stream: ChatStream, numbers: Flux[int], words: Flux[str]) -> None:
     """Reactor's operators: those that keep events keep the type."""
     assert_type(
@@ -256,9 +260,9 @@ def tier_one(stream: ChatStream, numbers: Flux[int], words: Flux[str]) -> None:
     assert_type(stream.do_on_each(lambda s: print(s.value and s.value.seq)).checkpoint("b"), ChatStream)
     assert_type(stream.snapshots(), Flux[ChatResponse])
     assert_type(stream.map_not_none(text_of), Flux[str])
-    assert_type(words.concat_map_iterable(list), Flux[str])
+    assert_type(words.concat_map_iterable(lambda word: word.split()), Flux[str])
     assert_type(numbers.scan(lambda a, b: a + b), Flux[int])
-    assert_type(numbers.scan_with(lambda: "", lambda a, b: a + str(b)), Flux[str])
+    assert_type(numbers.scan_with(lambda: "", joined), Flux[str])
     assert_type(words.index(), Flux[tuple[int, str]])
     assert_type(words.buffer(2), Flux[list[str]])
     assert_type(words.buffer_timeout(2, 0.5), Flux[list[str]])
