@@ -85,7 +85,8 @@ class Blocks:
 
     def __init__(self, state: RunState) -> None:
         self._state = state
-        self._open: list[Block] = []
+        self._open: dict[tuple[bool, str | None, int | None], Block] = {}
+        """The open blocks, oldest first, by what tells one from another."""
         self.only: Block | None = None
         """The open block, where exactly one is open: what nearly every delta belongs to."""
 
@@ -135,7 +136,7 @@ class Blocks:
         block = self._match(event, group)
         if block is None and event.item_id is None and event.index is None:
             # An end without identity among several open blocks can only mean the oldest one.
-            block = next((b for b in self._open if b.group is group), None)
+            block = next((b for b in self._open.values() if b.group is group), None)
         if block is None:
             self._state.ledger.repair("stray_end", f"the end of a {group.lower()} block that is not open")
             return
@@ -145,7 +146,7 @@ class Blocks:
 
     def leave(self, group: ChatEventGroup | None, *, failing: bool = False) -> Iterator[Any]:
         """The ends of all open blocks outside *group*; of all when it is None."""
-        for block in [b for b in self._open if b.group is not group]:
+        for block in [b for b in self._open.values() if b.group is not group]:
             mark = CLOSING_MARK if failing else IMPLIED_MARK
             if not failing and self._has(block.group, "end"):
                 self._state.ledger.repair("missing_end", f"a {block.group.lower()} block without an end")
@@ -155,7 +156,8 @@ class Blocks:
 
     def yield_to_tool(self, *, failing: bool = False) -> Iterable[Any]:
         """The ends that a starting call implies: in a format whose blocks have no ends of their own."""
-        if self._open and not self._has(self._open[0].group, "end"):
+        oldest = self._oldest
+        if oldest is not None and not self._has(oldest.group, "end"):
             return self.leave(None, failing=failing)
         return ()
 
@@ -166,17 +168,14 @@ class Blocks:
         return boundaries.thinking_start if boundary == "start" else boundaries.thinking_end
 
     def _exact(self, event: Any, group: ChatEventGroup) -> Block | None:
-        for block in self._open:
-            if block.group is group and block.item_id == event.item_id and block.index == event.index:
-                return block
-        return None
+        return self._open.get((group is _TEXT, event.item_id, event.index))
 
     def _match(self, event: Any, group: ChatEventGroup) -> Block | None:
         block = self._exact(event, group)
         if block is not None:
             return block
         item_id, index = event.item_id, event.index
-        candidates = [b for b in self._open if b.group is group]
+        candidates = [b for b in self._open.values() if b.group is group]
         if item_id is None and index is None:
             pass
         elif index is None:
@@ -193,7 +192,7 @@ class Blocks:
         return candidates[0] if len(candidates) == 1 else None
 
     def _add(self, block: Block) -> None:
-        self._open.append(block)
+        self._open[block.group is _TEXT, block.item_id, block.index] = block
         self.only = block if len(self._open) == 1 else None
 
     def _remove(self, block: Block) -> Iterator[Any]:
@@ -201,8 +200,12 @@ class Blocks:
         if block.held:
             block.held = ""
             yield _DELTA[block.group](REPLACEMENT, block.origin, block.item_id, block.index, block.raw_type)
-        self._open.remove(block)
-        self.only = self._open[0] if len(self._open) == 1 else None
+        del self._open[block.group is _TEXT, block.item_id, block.index]
+        self.only = self._oldest if len(self._open) == 1 else None
+
+    @property
+    def _oldest(self) -> Block | None:
+        return next(iter(self._open.values()), None)
 
 
 __all__ = (

@@ -9,13 +9,14 @@ quadratic.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 
-from semflux.errors import BadFrameError, ResponseTooLargeError, ToolArgumentsError
+from semflux.errors import BadFrameError, ConfigurationError, ResponseTooLargeError, ToolArgumentsError
 from semflux.events import (
     EVENT_CLASSES,
     AnyChatEvent,
@@ -148,8 +149,22 @@ class Fold:
         if usage.total_tokens is None and usage.input_tokens is not None and usage.output_tokens is not None:
             changes["total_tokens"] = usage.input_tokens + usage.output_tokens
         if self._pricer is not None and usage.cost is None:
-            changes["cost"] = self._pricer(usage, self._step.model)
+            changes["cost"] = self._price(usage, self._pricer)
         return attrs.evolve(usage, **changes) if changes else usage
+
+    def _price(self, usage: Usage, pricer: Pricer) -> float | None:
+        """The price; a price table that breaks fails the stream once, and is not asked again."""
+        try:
+            cost = pricer(usage, self._step.model)
+            if cost is None or math.isfinite(cost):
+                return cost
+            what = f"gave {cost}, which is no price"
+        except Exception as error:  # noqa: BLE001  # a function of the user's: whatever it raises
+            what = f"raised {type(error).__name__}"
+        self._pricer = None
+        raise ConfigurationError(
+            f"the pricer {what}: it takes a Usage and a model's name, and gives a number or None"
+        )
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -80,6 +80,13 @@ class HttpRequest:
     """The HTTP method."""
 
 
+def _limit(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > 0):
+        raise ConfigurationError(
+            f"Timeouts({attribute.name}=...) takes seconds above zero, or None for no limit"
+        )
+
+
 @attrs.frozen(kw_only=True)
 class Timeouts:
     """Limits in seconds; None switches one off.
@@ -87,15 +94,15 @@ class Timeouts:
     *idle* and *first* run only while the reader waits for bytes it asked for.
     """
 
-    connect: float | None = 10.0
+    connect: float | None = attrs.field(default=10.0, validator=_limit)
     """To make a connection, TLS included."""
-    pool: float | None = 30.0
+    pool: float | None = attrs.field(default=30.0, validator=_limit)
     """To wait for a free connection of the pool."""
-    first: float | None = 600.0
+    first: float | None = attrs.field(default=600.0, validator=_limit)
     """From sending the request to the first content event of a step; replaces *idle* until then."""
-    idle: float | None = 300.0
+    idle: float | None = attrs.field(default=300.0, validator=_limit)
     """Between two pieces of the body; any byte counts as life, comments and pings too."""
-    total: float | None = None
+    total: float | None = attrs.field(default=None, validator=_limit)
     """For the whole stream."""
 
 

@@ -68,6 +68,13 @@ def _first_of(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
     return next((value for name in names if (value := variables.get(name))), None)
 
 
+def _check_types(*arguments: tuple[str, object, Any, str]) -> None:
+    """Raise for the first argument of another type, without showing its value: it may be a key."""
+    for name, value, kind, what in arguments:
+        if not isinstance(value, kind):
+            raise ConfigurationError(f"{name}= takes {what}, not {type(value).__name__}")
+
+
 def _as_it_is(policy: Retry, signal: RetrySignal) -> BaseException:
     return signal.failure
 
@@ -116,9 +123,27 @@ class ChatModel:
         Raises:
             ConfigurationError: for an unknown vendor or dialect, a missing key, a wrong address.
         """
+        for name, kinds, value in (
+            ("api_key", str | Secret | None, api_key),
+            ("base_url", str | None, base_url),
+        ):
+            if not isinstance(value, kinds):
+                raise ConfigurationError(f"{name}= takes a string, not {type(value).__name__}")
+            del value
         # From here on no local variable holds a key, nor an address that may hold one: a traceback shows locals.
         key, place = None if api_key is None else Secret(api_key), Secret(base_url or "")
         del api_key, base_url
+        _check_types(
+            ("model", model, str, "a string like 'openai-chat:gpt-4o'"),
+            ("dialect", dialect, str | None, "the name of a dialect"),
+            ("vendor", vendor, Vendor | None, "a Vendor"),
+            ("options", options, Options | None, "Options(...)"),
+            ("max_retries", max_retries, int, "a number of retries"),
+            ("plain_http", plain_http, bool, "True or False"),
+            ("timeouts", timeouts, Timeouts | None, "Timeouts(...)"),
+            ("transport", transport, Transport | None, "a Transport"),
+            ("limits", limits, Limits | None, "Limits(...)"),
+        )
         self._vendor, self._model = _target(model, vendor)
         if plain_http:
             self._vendor = attrs.evolve(self._vendor, plain_http=True)

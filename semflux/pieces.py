@@ -67,15 +67,18 @@ class Piece:
 class Pieces:
     """The pieces of one message."""
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("_found", "_pieces")
 
     def __init__(self) -> None:
         self._pieces: list[Piece] = []
+        self._found: dict[tuple[str, str | None, int | None], Piece] = {}
+        """The latest piece of each kind and identity."""
 
     def add(self, kind: str, event: Any, raw: Any = None) -> Piece:
         """A new piece at the end, with the identity of *event*."""
         piece = Piece(kind, event.item_id, event.index, raw)
         self._pieces.append(piece)
+        self._found[_key(kind, event)] = piece
         return piece
 
     def last(self, kind: str) -> Piece | None:
@@ -84,14 +87,7 @@ class Pieces:
 
     def find(self, kind: str, event: Any) -> Piece | None:
         """The latest piece of *kind* with the identity of *event*; None when there is none."""
-        for piece in reversed(self._pieces):
-            if (
-                piece.kind == kind
-                and piece.item_id == event.item_id
-                and (kind == "server" or piece.index == event.index)
-            ):
-                return piece
-        return None
+        return self._found.get(_key(kind, event))
 
     def parts(self, calls: Mapping[str, ToolCall], dialect: str | None) -> Iterator[Part]:
         """What the pieces came to."""
@@ -99,6 +95,11 @@ class Pieces:
             part = piece.part(calls, dialect)
             if part is not None:
                 yield part
+
+
+def _key(kind: str, event: Any) -> tuple[str, str | None, int | None]:
+    # A server's tool is known by its id alone: its result may come under another index.
+    return (kind, event.item_id, None if kind == "server" else event.index)
 
 
 __all__ = ("Piece", "Pieces")

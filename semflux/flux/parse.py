@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, TypeAlias, cast, get_args
 
 from reactivex import abc
 
@@ -175,6 +175,10 @@ def parse(
     Errors of the stream: `ProviderError`, `FrameError`, `BodyError`, `TruncatedStreamError`, `RepairError`.
     """
     spoken = find_dialect(dialect)
+    if limits is not None and not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
+        raise ConfigurationError(f"limits= takes Limits(...), not {type(limits).__name__}")
+    if think_tags not in get_args(ThinkTags):
+        raise ConfigurationError(f"think_tags= is one of {', '.join(get_args(ThinkTags))}")
     options = ParserOptions(think_tags=think_tags)
 
     def decoder_of(state: Any) -> Decoder:
@@ -213,9 +217,9 @@ def _read_path(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             while data := file.read(_READ_BYTES):
                 yield data
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"cannot read {str(path)!r}: {error.strerror or type(error).__name__}"
+            f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or type(error).__name__}"
         ) from None
 
 

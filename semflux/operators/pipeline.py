@@ -26,7 +26,8 @@ from semflux.events import (
     ToolCallArgsDelta,
 )
 from semflux.filters import delivers, shown_classes
-from semflux.normalize import Normalizer
+from semflux.normalize import Normalizer, as_semflux_error
+from semflux.operators.hooks import Hooks
 from semflux.operators.lift import Link, lift
 from semflux.operators.run import Run
 from semflux.terminate import Terminator
@@ -222,8 +223,24 @@ class PipelineLink(Link[Any, AnyChatEvent]):
             self.below.on_error(event.error)
 
     def on_error(self, error: Exception) -> None:
-        if not self.stopped:
+        if self.stopped:
+            return
+        try:
             self._emit(self._normalizer.finish(error))
+        except Exception as broken:
+            self._break(error, broken)
+
+    def _break(self, error: Exception, broken: Exception) -> None:
+        """The stages cannot even end the stream: an end there must be, without them."""
+        if self.stopped:
+            Hooks.drop_error(broken)
+            return
+        failure = as_semflux_error(error)
+        event = self._terminator.stamp(Error.draft_class(failure, None, None, self._state.origin))
+        self.dispose()
+        if event is not None:
+            self._down(event)
+        self.below.on_error(failure)
 
     def closing(self, error: Exception) -> list[AnyChatEvent]:
         """The ends and the ERROR of a stream that was left because something below it failed, for a recovery that

@@ -22,13 +22,15 @@ from semflux import (
     Options,
     Reasoning,
     Secret,
+    Timeouts,
     ToolSpec,
+    parse,
 )
 from semflux import local as local_module
 from semflux.dialects import DIALECTS, dialect
 from semflux.dialects.vendors import VENDORS
 from tests.faultserver import REQUEST, FaultServer
-from tests.model.asking import CANARY, CHAT, model_at, replayed, streamed
+from tests.model.asking import CANARY, CHAT, model_at, read, replayed, streamed
 
 SCHEMA = JsonSchema(schema={"type": "object"})
 
@@ -270,3 +272,41 @@ def test_a_model_does_not_travel(copied: Callable[[object], object]) -> None:
 def test_a_prompt_shows_neither_what_is_asked_nor_who() -> None:
     assert "why" not in repr(chat().prompt("why").system("be kind"))
     assert "be kind" not in repr(chat().prompt("why").system("be kind"))
+
+
+WRONG_TYPES: list[tuple[Callable[[], object], str]] = [
+    (lambda: ChatModel(None), "model= takes a string"),  # type: ignore[arg-type]  # that is the test
+    (lambda: ChatModel("vllm:x", vendor="groq"), "vendor= takes a Vendor"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", options={"seed": 1}), "options= takes Options"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", timeouts=5), "timeouts= takes Timeouts"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", transport=5), "transport= takes a Transport"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", limits=5), "limits= takes Limits"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", api_key=5), "api_key= takes a string"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", plain_http="no"), "plain_http= takes True or False"),  # type: ignore[arg-type]  # as above
+    (lambda: ChatModel("vllm:x", max_retries=-1), "from 0 up"),
+    (lambda: Timeouts(idle=0), r"Timeouts\(idle=...\) takes seconds above zero"),
+    (lambda: Timeouts(first="x"), r"Timeouts\(first=...\)"),  # type: ignore[arg-type]  # as above
+    (lambda: Timeouts(total=float("nan")), r"Timeouts\(total=...\)"),
+    (lambda: parse(b"", dialect="openai-chat", limits=5), "limits= takes Limits"),  # type: ignore[arg-type]  # as above
+    (lambda: parse(b"", dialect="openai-chat", think_tags="foo"), "think_tags= is one of"),  # type: ignore[arg-type]  # as above
+]
+
+
+@pytest.mark.parametrize("call, text", WRONG_TYPES)
+def test_arguments_of_a_wrong_type_are_told_where_they_are_given(
+    call: Callable[[], object], text: str
+) -> None:
+    """Not where they would break later; the value is not shown."""
+    with pytest.raises(ConfigurationError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    "pricer", [lambda *_: 1 / 0, lambda *_: float("nan"), 5], ids=["raises", "nan", "no function"]
+)
+async def test_a_price_table_that_breaks_fails_the_stream_and_loses_nothing(pricer: Any) -> None:
+    """Once, with ERROR, after all that had come."""
+    seen = await read(replayed(CHAT, pricer=pricer).prompt("x").stream())
+    assert isinstance(seen.error, ConfigurationError)
+    assert "the pricer" in str(seen.error)
+    assert seen.response.text == "Hello"
