@@ -236,7 +236,7 @@ async def test_c5_a_full_pool_ends_with_its_limit() -> None:
 async def test_who_watches_keeps_the_time(transport: Transport) -> None:
     """With *on_phase*, limits are the caller's: this opening would have failed after 1 ms."""
     async with FaultServer([REQUEST, 0.02, answer(b"late")]) as server:
-        timeouts = Timeouts(pool=0.0, connect=0.0)
+        timeouts = Timeouts(pool=1e-9, connect=1e-9)
         exchange = await transport.open(ask(server.url), timeouts=timeouts, on_phase=lambda _: None)
         assert await read_all(exchange) == b"late"
 
