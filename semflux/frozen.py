@@ -26,7 +26,7 @@ class FrozenDict(dict[K, V]):
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError("this mapping is immutable; make a dict of it first: dict(mapping)")
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # pragma: no branch
         # A type checker is told by `dict` itself how these are called; here all of them are refused.
         __setitem__ = __delitem__ = __ior__ = _refuse
         clear = pop = popitem = setdefault = update = _refuse

@@ -185,3 +185,12 @@ def test_whatever_comes_between_fragments_they_find_their_calls(between: bytes) 
     seen = read(b"".join(frames))
     found = {call.name: json.loads(call.arguments_json) for call in seen.response.tool_calls}
     assert {name: found[name] for name in "fg"} == {"f": {"k": 1}, "g": {"k": 2}}
+
+
+def test_a_chunk_may_bring_everything_at_once() -> None:
+    """Reasoning, text and a call in one delta (GLM): the short ways are for one of them alone."""
+    both = cc({"reasoning_content": "t", "content": "a"})
+    all_three = cc({"reasoning_content": "u", "content": "b", **tc(0, "x", "f", "{}")})
+    seen = read([CHAT[0], both, all_three, cc(finish="tool_calls"), DONE])
+    assert (seen.response.thinking, seen.response.text) == ("tu", "ab")
+    assert [call.name for call in seen.response.tool_calls] == ["f"]
