@@ -20,6 +20,8 @@ from tests.operators.watching import Probe, plain
 
 @pytest.fixture(autouse=True)
 def no_thread() -> Iterator[None]:
+    # A test of another file may have made the thread in this process, and it stays.
+    shutdown()
     yield
     shutdown()
 
