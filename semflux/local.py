@@ -211,11 +211,19 @@ def _close_all() -> None:
             slot.server.close()
 
 
+_CONSEQUENCES = ("failed to load", "error loading", "loading error")
+
+
 def _reason(log: str) -> str:
-    """The most telling line of llama.cpp's log: the first error."""
+    """The most telling line of llama.cpp's log: the first error that says more than that loading failed.
+
+    It tries twice, so that the cause is told twice, and its lines come from several threads: the very first
+    error may be a consequence.
+    """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line.split(" E ", 1)[1].strip() for line in lines if " E " in line]
-    return (errors or lines[-1:] or ["it gave no reason"])[0][:500]
+    causes = [error for error in errors if not any(words in error for words in _CONSEQUENCES)]
+    return (causes or errors or lines[-1:] or ["it gave no reason"])[0][:500]
 
 
 # Called by `_PROGRAM`, in the child.

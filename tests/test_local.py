@@ -301,9 +301,20 @@ def test_a_file_that_is_no_model_says_so(local_server: LocalServer, tmp_path: Pa
     bad.write_bytes(b"nonsense" * 100)
     with pytest.raises(
         ConfigurationError,
-        match=r"cannot run '.*bad\.gguf' \(exit status 1\): .*(invalid magic|failed to load model)",
+        match=r"cannot run '.*bad\.gguf' \(exit status 1\): .*invalid magic",
     ):
         start(bad)
+
+
+def test_the_cause_is_told_wherever_it_stands_in_the_log() -> None:
+    """llama.cpp tries twice and logs from several threads: its first error may be a consequence."""
+    late = (
+        "0.1 E x: error loading model: failed to load model from y\n0.2 E gguf: invalid magic\n0.3 E srv: z\n"
+    )
+    assert "gguf: invalid magic" == local._reason(late)
+    assert "x: failed to load model" == local._reason("0.1 I hello\n0.2 E x: failed to load model\n")
+    assert "the last line" == local._reason("first\nthe last line\n\n")
+    assert "it gave no reason" == local._reason("")
 
 
 def test_closing_may_be_repeated_from_any_thread(monkeypatch, tmp_path) -> None:
