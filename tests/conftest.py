@@ -53,7 +53,7 @@ class Watch:
         """Patch asyncio and aiohttp; for the life of the process."""
         make_loop = asyncio.BaseEventLoop.__init__
         handle = asyncio.BaseEventLoop.default_exception_handler
-        cancel_all: Any = asyncio.runners._cancel_all_tasks  # type: ignore[attr-defined]
+        cancel_all: Any = asyncio.runners._cancel_all_tasks  # type: ignore[attr-defined]  # not public
         make_session = aiohttp.ClientSession.__init__
 
         def init_loop(loop: asyncio.BaseEventLoop) -> None:

@@ -123,9 +123,9 @@ class FluxSink(Link[Any, T], Generic[T]):
             self.below.on_completed()
         else:
             self.below.on_error(error)
-        self._let_go([])
+        self._close([])
 
-    def _let_go(self, first: list[Callable[[], object]]) -> None:
+    def _close(self, first: list[Callable[[], object]]) -> None:
         callbacks = [*first, *self._on_dispose]
         self._on_cancel, self._on_dispose, self._on_request = [], [], None
         self._call(callbacks)
@@ -142,7 +142,7 @@ class FluxSink(Link[Any, T], Generic[T]):
     def dispose(self) -> None:
         if not self.stopped:
             self.stopped = self.over = True
-            self._let_go(self._on_cancel)
+            self._close(self._on_cancel)
 
     def _ask(self) -> None:
         more = self.requested - self._asked

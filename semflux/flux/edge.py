@@ -12,13 +12,13 @@ from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler
 
 from semflux.operators.hooks import Hooks
-from semflux.operators.lift import subscribe_to
+from semflux.operators.lift import Attached, subscribe_to
 from semflux.operators.run import Run
 
 T = TypeVar("T")
 
 
-class Edge(abc.ObserverBase[T], abc.DisposableBase):
+class Edge(abc.ObserverBase[T], Attached):
     """The last observer of a chain: calls the user's functions.
 
     A function that raises ends this subscription alone: the source is cancelled, then the exception
@@ -26,7 +26,7 @@ class Edge(abc.ObserverBase[T], abc.DisposableBase):
     from the Subject it could not be told from a failure of the stream.
     """
 
-    __slots__ = ("_on_completed", "_on_error", "_on_next", "stopped", "upstream")
+    __slots__ = ("_on_completed", "_on_error", "_on_next")
 
     def __init__(
         self,
@@ -34,11 +34,10 @@ class Edge(abc.ObserverBase[T], abc.DisposableBase):
         on_error: Callable[[Exception], object] | None,
         on_completed: Callable[[], object] | None,
     ) -> None:
+        super().__init__()
         self._on_next = on_next
         self._on_error = on_error
         self._on_completed = on_completed
-        self.stopped: bool = False
-        self.upstream: abc.DisposableBase | None = None
 
     def on_next(self, value: T) -> None:
         if self.stopped:
@@ -84,23 +83,8 @@ class Edge(abc.ObserverBase[T], abc.DisposableBase):
                 Hooks.drop_error(error)
 
     def _let_go(self) -> abc.DisposableBase | None:
-        """A subscription that is over holds nothing, whoever holds the subscription."""
-        self.stopped = True
         self._on_next = self._on_error = self._on_completed = None
-        upstream, self.upstream = self.upstream, None
-        return upstream
-
-    def connect(self, upstream: abc.DisposableBase) -> None:
-        """What to dispose of; at once if the subscription is over already."""
-        if self.stopped:
-            upstream.dispose()
-        else:
-            self.upstream = upstream
-
-    def dispose(self) -> None:
-        upstream = self._let_go()
-        if upstream is not None:
-            upstream.dispose()
+        return super()._let_go()
 
 
 def edge_of(
@@ -115,19 +99,17 @@ def edge_of(
     return Edge(cast("Callable[[T], object] | None", on_next), on_error, on_completed)
 
 
-class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):
+class PullEdge(abc.ObserverBase[T], Attached, Generic[T]):
     """The last observer of a chain that is pulled: keeps what came until it is taken."""
 
-    __slots__ = ("_waiter", "error", "items", "reading", "run", "stopped", "upstream")
+    __slots__ = ("_waiter", "error", "items", "reading", "run")
 
     def __init__(self, run: Run) -> None:
+        super().__init__()
         self.run: Run = run
         run.wake = self._wake
         self.items: deque[T] = deque()
         self.error: Exception | None = None
-        self.stopped: bool = False
-        """True once nothing more will come."""
-        self.upstream: abc.DisposableBase | None = None
         self.reading: asyncio.Future[None] | None = None
         """A read of the driver that goes on, where the consumer waits for other sources too."""
         self._waiter: asyncio.Future[None] | None = None
@@ -142,11 +124,11 @@ class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
             self.error = error
-            self.stopped = True
+            self._stop()
             self._wake()
 
     def on_completed(self) -> None:
-        self.stopped = True
+        self._stop()
         self._wake()
 
     def _wake(self) -> None:
@@ -173,20 +155,11 @@ class PullEdge(abc.ObserverBase[T], abc.DisposableBase, Generic[T]):
         self.reading = None
         self._wake()
 
-    def connect(self, upstream: abc.DisposableBase) -> None:
-        """What to dispose of; at once if the subscription is over already."""
-        if self.stopped:
-            upstream.dispose()
-        else:
-            self.upstream = upstream
-
     def dispose(self) -> None:
-        self.stopped = True
+        self._stop()
         self.items.clear()
         self._wake()
-        upstream, self.upstream = self.upstream, None
-        if upstream is not None:
-            upstream.dispose()
+        super().dispose()
         self.hand_over()
 
     def hand_over(self) -> None:

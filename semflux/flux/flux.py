@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, overload
 
-import reactivex
 from reactivex import Observable, abc
 
 from semflux import operators as ops
@@ -18,7 +17,6 @@ from semflux.flux.base import Base
 from semflux.flux.blocking import run_blocking
 from semflux.flux.collecting import Collecting
 from semflux.flux.combining import Combining
-from semflux.flux.edge import attach, edge_of
 from semflux.flux.filtering import Filtering
 from semflux.flux.iterable import iterate
 from semflux.flux.iterate import EventIterator, last_of
@@ -29,7 +27,6 @@ from semflux.flux.recovering import Recovering
 from semflux.flux.sharing import Sharing
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
-from semflux.operators.run import run_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -58,26 +55,6 @@ class Flux(
     __slots__ = ()
 
     # Reading it
-
-    def subscribe(
-        self,
-        on_next: Callable[[T], object] | abc.ObserverBase[T] | None = None,
-        on_error: Callable[[Exception], object] | None = None,
-        on_completed: Callable[[], object] | None = None,
-        *,
-        scheduler: abc.SchedulerBase | None = None,
-    ) -> abc.DisposableBase:
-        """Start it and call these functions, or the methods of an RxPY observer; `dispose()` cancels.
-
-        A source that waits needs a running event loop, in which it is driven by one task. If *on_next*
-        raises, this subscription alone ends: the source is cancelled and *on_error* gets the exception;
-        without one `Hooks.on_error_dropped` does. An error without *on_error*, and what *on_error* or
-        *on_completed* raise, go there too. RxPY's timed operators use *scheduler*; default: the running
-        loop, or threads where none runs.
-        """
-        edge = edge_of(on_next, on_error, on_completed)
-        attach(self._observable, edge, run_of(scheduler))
-        return edge
 
     def __aiter__(self) -> EventIterator[T]:
         """Pull it, in the consumer's own task, with at most 64 items waiting.
@@ -111,12 +88,6 @@ class Flux(
         return iterate(self._observable)
 
     # Crossing to RxPY
-
-    def to_observable(self) -> Observable[T]:
-        """The same stream as a plain RxPY observable."""
-        if isinstance(self._observable, Observable):
-            return self._observable
-        return reactivex.create(lambda observer, scheduler: self.subscribe(observer, scheduler=scheduler))
 
     @overload
     def pipe(self) -> Flux[T]: ...

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
-from reactivex import Observable, abc
-
 from semflux import operators as ops
 from semflux.flux.blocking import run_blocking
-from semflux.flux.edge import attach, edge_of
 from semflux.flux.iterate import last_of
 from semflux.flux.recovering import Recovering
 from semflux.flux.watching import Watching
-from semflux.operators.run import run_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -46,19 +42,6 @@ class Mono(Watching[T], Recovering[T], Generic[T]):
         result: T = item
         return result
 
-    def subscribe(
-        self,
-        on_next: Callable[[T], object] | abc.ObserverBase[T] | None = None,
-        on_error: Callable[[Exception], object] | None = None,
-        on_completed: Callable[[], object] | None = None,
-        *,
-        scheduler: abc.SchedulerBase | None = None,
-    ) -> abc.DisposableBase:
-        """Start it and call these functions; see `Flux.subscribe`."""
-        edge = edge_of(on_next, on_error, on_completed)
-        attach(self._observable, edge, run_of(scheduler))
-        return edge
-
     def map(self, function: Callable[[T], U]) -> Mono[U]:
         """*function* of the item."""
         return Mono(ops.map_(function)(self._observable))
@@ -66,13 +49,6 @@ class Mono(Watching[T], Recovering[T], Generic[T]):
     def filter(self, predicate: Callable[[T], object]) -> Mono[T]:
         """The item if *predicate* is true of it."""
         return Mono(ops.filter_(predicate)(self._observable))
-
-    def to_observable(self) -> Observable[T]:
-        """The same as a plain RxPY observable."""
-        observable = self._observable
-        if isinstance(observable, Observable):
-            return observable
-        return Observable(lambda observer, scheduler: self.subscribe(observer, scheduler=scheduler))
 
 
 __all__ = ("Mono",)

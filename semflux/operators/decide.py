@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from reactivex import Observable, abc
 
 from semflux.errors import ConfigurationError, EmptySequenceError
-from semflux.operators.lift import Link, lift
+from semflux.operators.lift import EndingLink, lift
 from semflux.operators.run import Run
 
 T = TypeVar("T")
@@ -16,8 +16,8 @@ _UNDECIDED: Any = object()
 _FAILS: Any = object()
 
 
-class _DecideLink(Link[Any, Any]):
-    __slots__ = ("_answered", "_at_end", "_decide")
+class _DecideLink(EndingLink[Any, Any]):
+    __slots__ = ("_at_end", "_decide")
 
     def __init__(
         self, below: abc.ObserverBase[Any], run: Run, decide: Callable[[Any], Any], at_end: Callable[[], Any]
@@ -25,10 +25,9 @@ class _DecideLink(Link[Any, Any]):
         super().__init__(below, run)
         self._decide = decide
         self._at_end = at_end
-        self._answered = False
 
     def on_next(self, value: Any) -> None:
-        if self.stopped or self._answered:
+        if self.stopped:
             return
         try:
             answer = self._decide(value)
@@ -36,20 +35,10 @@ class _DecideLink(Link[Any, Any]):
             self.fail(error)
             return
         if answer is not _UNDECIDED:
-            # The source is cancelled before the answer is told; that is no dispose from below, which may still come.
-            self._answered = True
-            self.upstream, upstream = None, self.upstream
-            if upstream is not None:
-                upstream.dispose()
-            self.below.on_next(answer)
-            super().on_completed()
-
-    def on_error(self, error: Exception) -> None:
-        if not self._answered:
-            super().on_error(error)
+            self.end_with(answer)
 
     def on_completed(self) -> None:
-        if self.stopped or self._answered:
+        if self.stopped:
             return
         try:
             answer = self._at_end()

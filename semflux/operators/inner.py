@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from reactivex import abc
 
-from semflux.operators.lift import subscribe_to
+from semflux.operators.lift import Attached, subscribe_to
 from semflux.operators.run import Run
 
 T = TypeVar("T")
@@ -53,10 +53,10 @@ def unwrapped(source: abc.ObservableBase[T]) -> abc.ObservableBase[T]:
     return found
 
 
-class Inner(abc.ObserverBase[Any], abc.DisposableBase):
+class Inner(abc.ObserverBase[Any], Attached):
     """The observer of one source of several."""
 
-    __slots__ = ("_on_completed", "_on_error", "_on_next", "stopped", "upstream")
+    __slots__ = ("_on_completed", "_on_error", "_on_next")
 
     def __init__(
         self,
@@ -64,20 +64,15 @@ class Inner(abc.ObserverBase[Any], abc.DisposableBase):
         on_error: Callable[[Inner, Exception], object],
         on_completed: Callable[[Inner], object],
     ) -> None:
+        super().__init__()
         self._on_next = on_next
         self._on_error = on_error
         self._on_completed = on_completed
-        self.stopped: bool = False
-        self.upstream: abc.DisposableBase | None = None
 
     def begin(self, source: abc.ObservableBase[Any], run: Run) -> None:
         """Subscribe to *source*, with a Run of its own on the scheduler of *run*: its demand is its own."""
         run.alone = False
-        upstream = subscribe_to(unwrapped(source), self, Run(scheduler=run.scheduler))
-        if self.stopped:
-            upstream.dispose()
-        else:
-            self.upstream = upstream
+        self.connect(subscribe_to(unwrapped(source), self, Run(scheduler=run.scheduler)))
 
     def on_next(self, value: Any) -> None:
         if not self.stopped:
@@ -85,21 +80,13 @@ class Inner(abc.ObserverBase[Any], abc.DisposableBase):
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
-            self.stopped = True
-            self.upstream = None
+            self._let_go()
             self._on_error(self, error)
 
     def on_completed(self) -> None:
         if not self.stopped:
-            self.stopped = True
-            self.upstream = None
+            self._let_go()
             self._on_completed(self)
-
-    def dispose(self) -> None:
-        self.stopped = True
-        upstream, self.upstream = self.upstream, None
-        if upstream is not None:
-            upstream.dispose()
 
 
 __all__ = ("Gate", "Inner", "unwrapped")

@@ -47,48 +47,66 @@ def subscribe_to(
         return NOTHING
 
 
-class Link(abc.ObserverBase[In], abc.DisposableBase, Generic[In, Out]):
+class Attached(abc.DisposableBase):
+    """Holds the subscription to what is above it, for as long as it is not over."""
+
+    __slots__ = ("stopped", "upstream")
+
+    def __init__(self) -> None:
+        self.stopped: bool = False
+        """True once nothing more will come."""
+        self.upstream: abc.DisposableBase | None = None
+
+    def connect(self, upstream: abc.DisposableBase) -> None:
+        """What to dispose of; at once if it is over already."""
+        if self.stopped:
+            upstream.dispose()
+        else:
+            self.upstream = upstream
+
+    def _stop(self) -> None:
+        """It is over."""
+        self.stopped = True
+
+    def _let_go(self) -> abc.DisposableBase | None:
+        """It is over, and holds nothing any more, whoever holds the subscription. What was above it."""
+        self.stopped = True
+        upstream, self.upstream = self.upstream, None
+        return upstream
+
+    def dispose(self) -> None:
+        """It is over, and so is what is above it."""
+        upstream = self._let_go()
+        if upstream is not None:
+            upstream.dispose()
+
+
+class Link(abc.ObserverBase[In], Attached, Generic[In, Out]):
     """One operator at work in one subscription: an observer of what is above it.
 
     Guarantees to what is below: nothing after an end, nothing after `dispose`; `dispose` is
     idempotent, may come from inside `on_next`, and reaches the source before it returns.
     """
 
-    __slots__ = ("below", "run", "stopped", "upstream")
+    __slots__ = ("below", "run")
 
     def __init__(self, below: abc.ObserverBase[Out], run: Run) -> None:
+        super().__init__()
         self.below: abc.ObserverBase[Out] = below
         self.run: Run = run
-        self.stopped: bool = False
-        self.upstream: abc.DisposableBase | None = None
-
-    def connect(self, upstream: abc.DisposableBase) -> None:
-        """What to dispose of when it ends; at once if it has ended already."""
-        if self.stopped:
-            upstream.dispose()
-        else:
-            self.upstream = upstream
 
     def on_next(self, value: In) -> None:
         raise NotImplementedError  # pragma: no cover  # abstract
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
-            self.stopped = True
+            self._stop()
             self.below.on_error(error)
 
     def on_completed(self) -> None:
         if not self.stopped:
-            self.stopped = True
+            self._stop()
             self.below.on_completed()
-
-    def dispose(self) -> None:
-        self.stopped = True
-        upstream = self.upstream
-        if upstream is not None:
-            # Let go of it: a subscription that is over holds nothing, whoever holds the subscription.
-            self.upstream = None
-            upstream.dispose()
 
     def fail(self, error: Exception) -> None:
         """A function of the user raised: stop what is above, then tell what is below."""
@@ -239,6 +257,7 @@ def stage_operator(
 
 __all__ = (
     "NOTHING",
+    "Attached",
     "Direct",
     "EndingLink",
     "Lifted",

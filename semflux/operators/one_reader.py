@@ -173,7 +173,7 @@ class Pushed(Lifted[Any]):
 
 def no_link(below: abc.ObserverBase[Any], run: Run) -> Link[Any, Any]:
     """In the place of what makes a link: these operators stand between two runs, and make none."""
-    raise NotImplementedError  # pragma: no cover
+    raise NotImplementedError  # pragma: no cover  # never called
 
 
 __all__ = ("OneReader", "Pushed", "no_link")

@@ -33,7 +33,7 @@ async def check_transport(make: TransportMaker) -> None:
         name = rule.__name__
         try:
             async with asyncio.timeout(_PATIENCE):
-                await rule(make, lambda holds, what, name=name: findings.check(name, holds, what))  # type: ignore[misc]
+                await rule(make, lambda holds, what, name=name: findings.check(name, holds, what))  # type: ignore[misc]  # it sees no type for a default
         except TimeoutError as error:
             findings.add(name, f"did not end within {_PATIENCE:g} s", error)
         except Exception as error:  # noqa: BLE001  # whatever a transport raises is what is wrong with it

@@ -115,7 +115,7 @@ class StepVerifier(Generic[T]):
         """These items, in this order; each is a step of its own."""
         return self._with(
             *[
-                Step(name=step_name("expect_next", item), match=lambda item=item: steps.next_is(item))  # type: ignore[misc]
+                Step(name=step_name("expect_next", item), match=lambda item=item: steps.next_is(item))  # type: ignore[misc]  # it sees no type for a default
                 for item in items
             ]
         )
@@ -200,7 +200,7 @@ class StepVerifier(Generic[T]):
         """Events of these types, or classes, in this order; nothing is passed over."""
         return self._with(
             *[
-                Step(name=step_name("expect_type", each), match=lambda each=each: chat_steps.next_type(each))  # type: ignore[misc]
+                Step(name=step_name("expect_type", each), match=lambda each=each: chat_steps.next_type(each))  # type: ignore[misc]  # it sees no type for a default
                 for each in types
             ]
         )

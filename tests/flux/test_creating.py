@@ -355,7 +355,7 @@ def test_concat_merge_defer() -> None:
     made: list[int] = []
     assert [item(1), item(2), END] == signals(Flux.concat(Flux.just(1), Flux.just(2)))
     assert [END] == signals(Flux.concat()) == signals(Flux.merge())
-    deferred = Flux.defer(lambda: made.append(1) or Flux.just(len(made)))  # type: ignore[func-returns-value]
+    deferred = Flux.defer(lambda: made.append(1) or Flux.just(len(made)))  # type: ignore[func-returns-value]  # None, so that `or` goes on
     assert [item(1), END] == signals(deferred)
     assert [item(2), END] == signals(deferred)
     assert [error(FAILURE)] == signals(Flux.defer(raising(FAILURE)))
@@ -405,7 +405,7 @@ def test_first_with_value_of_sources_without_an_item_is_an_error() -> None:
     """With what they failed with as its cause."""
     failure = watch(Flux.first_with_value(Flux.empty(), Flux.error(FAILURE))).error
     assert isinstance(failure, EmptySequenceError)
-    assert (FAILURE,) == failure.__cause__.exceptions  # type: ignore[union-attr]
+    assert (FAILURE,) == failure.__cause__.exceptions  # type: ignore[union-attr]  # a group, or the assertion fails
     assert isinstance(watch(Flux.first_with_value()).error, EmptySequenceError)
     assert watch(Flux.first_with_value(Flux.empty())).error.__cause__ is None
 
@@ -467,7 +467,7 @@ def test_leaving_a_plain_loop_cancels() -> None:
     assert (["CANCEL"], True) == (ends, len(made) <= 67)
     items: Iterator[Any] = Flux.generate(endless).do_finally(ends.append).to_iterable()
     next(items)
-    items.close()  # type: ignore[attr-defined]
+    items.close()  # type: ignore[attr-defined]  # it is a generator
     assert 2 == len(ends)
 
 

@@ -60,7 +60,7 @@ def test_an_interrupt_closes_a_synchronous_source() -> None:
     """KeyboardInterrupt passes through `subscribe`, and leaves nothing open."""
     chunks = Chunks(*FRAMES)
     with pytest.raises(KeyboardInterrupt):
-        chat(chunks.sync()).text().subscribe(raising(KeyboardInterrupt()))  # type: ignore[arg-type]
+        chat(chunks.sync()).text().subscribe(raising(KeyboardInterrupt()))  # type: ignore[arg-type]  # it never returns
     assert 1 == chunks.closed
 
 

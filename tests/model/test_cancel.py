@@ -259,7 +259,7 @@ async def test_a_stream_may_be_stopped_while_it_waits_for_headers(how: str) -> N
             watching = Watching(stream) if how == "task" else None
             subscription = None if how == "task" else stream.subscribe()
             seen = await server.connection(n)
-            await until(lambda seen=seen: bool(seen.requests))  # type: ignore[misc]
+            await until(lambda seen=seen: bool(seen.requests))  # type: ignore[misc]  # it sees no type for a default
             began = time.perf_counter()
             if watching is not None:
                 watching.task.cancel()
