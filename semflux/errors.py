@@ -30,7 +30,7 @@ SemfluxError
     BufferOverflowError            a consumer too slow for its buffer, where its policy says error
     OperatorError
         EmptySequenceError, TooManyItemsError, RetryExhaustedError, BlockingInLoopError,
-        AlreadyConsumedError
+        AlreadyConsumedError, BlockedContentError
     RepairError                    strict mode met something it would have had to mend
     LogError
         LogWriteError, LogUnavailableError, ReplayGapError, SlowClientError
@@ -460,6 +460,12 @@ class AlreadyConsumedError(OperatorError):
     default_kind = "already_consumed"
 
 
+class BlockedContentError(OperatorError):
+    """The answer had something in it that `guard()` was to stop, with *fail*."""
+
+    default_kind = "blocked"
+
+
 class RepairError(SemfluxError):
     """Strict mode met a departure from the provider's format that would have been mended."""
 
@@ -512,6 +518,7 @@ __all__ = (
     "BadFrameError",
     "BadRequestError",
     "BadResponseError",
+    "BlockedContentError",
     "BlockingInLoopError",
     "BodyError",
     "BufferOverflowError",

@@ -8,7 +8,7 @@ encoding of its own (base64, percent) and fewer than 8 characters of it in a row
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from string import ascii_lowercase, ascii_uppercase
 
 from semflux.secret import Secret
@@ -105,9 +105,21 @@ def mask_secrets(text: str, secrets: Iterable[Secret | str] = ()) -> str:
     return text
 
 
+def _expanded(replacement: str) -> Callable[[re.Match[str]], str]:
+    return lambda match: match.expand(replacement)
+
+
+RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    *[(pattern, _expanded(replacement)) for pattern, replacement in _RULES[1:]],
+    (_RUN, _mask_run),
+)
+"""The same for texts that come in pieces: each pattern with what replaces its matches. Without the first one, which would
+take Markdown's `***` for stars in a key."""
+
+
 def redact(text: str, secrets: Iterable[Secret | str] = ()) -> str:
     """*text* without *secrets*, what has the form of a key, and long random runs of letters and digits."""
     return _RUN.sub(_mask_run, mask_secrets(text, secrets))
 
 
-__all__ = ("MASK", "mask_secrets", "redact")
+__all__ = ("MASK", "RULES", "mask_secrets", "redact")

@@ -98,6 +98,7 @@ class RunState:
         "attempt",
         "boundaries",
         "fold",
+        "folds",
         "ledger",
         "limits",
         "origin",
@@ -141,6 +142,9 @@ class RunState:
         """Seconds since 1970."""
         self.fold: Fold = Fold(self.response_id, self.limits, self.ledger.report, pricer)
         """What the events came to so far."""
+        self.folds: dict[object, Fold] = {}
+        """The same, below operators that change what they say: by operator, since each attempt of a stream that recovers
+        gets an operator anew, and its response goes on."""
 
     def configure(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from semflux import operators as ops
@@ -11,9 +12,16 @@ from semflux.errors import StreamAbortedError
 from semflux.events import Abort, AnyChatEvent, ChatEvent, ChatEventGroup, ChatEventType, ResponseEnd
 from semflux.flux.flux import Flux
 from semflux.flux.mono import Mono
+from semflux.matching import Replacement
+from semflux.messages import ToolCall
+from semflux.operators.hold_back import WINDOW
 from semflux.operators.lift import Lifted
-from semflux.response import ChatResponse
+from semflux.operators.tool_calls import Invalid
+from semflux.redaction import MASK
+from semflux.request import ToolSpec
+from semflux.response import ChatResponse, CitedSource
 from semflux.retry import ErrorFilter
+from semflux.screen import LANES, PROSE, Lane
 
 
 class ChatStream(Flux[AnyChatEvent]):
@@ -53,6 +61,67 @@ class ChatStream(Flux[AnyChatEvent]):
     def text(self) -> Flux[str]:
         """The pieces of the answer's text."""
         return Flux(self._apply(ops.text()))
+
+    def thinking(self) -> Flux[str]:
+        """The pieces of the model's reasoning."""
+        return Flux(self._apply(ops.thinking()))
+
+    def tool_calls(self, *tools: ToolSpec, invalid: Invalid = "error") -> Flux[ToolCall]:
+        """Each call when it is complete; with *tools* it is one of them, and keeps to its schema. *invalid*: what
+        becomes of others: "error", "keep", "drop"."""
+        return Flux(self._apply(ops.tool_calls(*tools, invalid=invalid)))
+
+    def citations(self) -> Flux[CitedSource]:
+        """The source of each citation, as it comes."""
+        return Flux(self._apply(ops.citations()))
+
+    def hold_back(
+        self,
+        *phrases: str | re.Pattern[str],
+        replace: str | Replacement = MASK,
+        lanes: Iterable[Lane] = PROSE,
+        ignore_case: bool = True,
+        window: int = WINDOW,
+    ) -> ChatStream:
+        """*replace* in the place of *phrases*, however the text is cut: never is half of one shown, and the responses
+        tell the same."""
+        return ChatStream(
+            self._apply(
+                ops.hold_back(*phrases, replace=replace, lanes=lanes, ignore_case=ignore_case, window=window)
+            )
+        )
+
+    def guard(
+        self,
+        *phrases: str | re.Pattern[str],
+        reason: str = "blocked",
+        fail: bool = False,
+        lanes: Iterable[Lane] = PROSE,
+        ignore_case: bool = True,
+        window: int = WINDOW,
+    ) -> ChatStream:
+        """ABORT with *reason* at the first of *phrases*, of which nothing is shown; *fail*: BlockedContentError."""
+        return ChatStream(
+            self._apply(
+                ops.guard(
+                    *phrases, reason=reason, fail=fail, lanes=lanes, ignore_case=ignore_case, window=window
+                )
+            )
+        )
+
+    def redact(
+        self,
+        *patterns: str | re.Pattern[str],
+        mask: str | Replacement = MASK,
+        lanes: Iterable[Lane] = LANES,
+        window: int = WINDOW,
+    ) -> ChatStream:
+        """*mask* in the place of *patterns*, in all that the events say; without any, of what looks like a key."""
+        return ChatStream(self._apply(ops.redact(*patterns, mask=mask, lanes=lanes, window=window)))
+
+    def dedupe_snapshots(self) -> ChatStream:
+        """For a provider whose deltas each resend the whole block so far: only what each has of new."""
+        return ChatStream(self._apply(ops.dedupe_snapshots()))
 
     def response(self) -> Mono[ChatResponse]:
         """What the stream comes to.

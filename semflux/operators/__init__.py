@@ -15,6 +15,7 @@ from semflux.operators.buffer import (
     buffer_until_changed,
     buffer_while,
 )
+from semflux.operators.citations import citations
 from semflux.operators.coalesce import (
     coalesce,
 )
@@ -35,6 +36,7 @@ from semflux.operators.decide import (
     has_element,
     has_elements,
 )
+from semflux.operators.dedupe_snapshots import dedupe_snapshots
 from semflux.operators.distinct import (
     distinct,
     distinct_until_changed,
@@ -66,6 +68,7 @@ from semflux.operators.fold import (
 from semflux.operators.handle import (
     handle,
 )
+from semflux.operators.hold_back import guard, hold_back
 from semflux.operators.hooks import Hooks
 from semflux.operators.ignore_elements import (
     ignore_elements,
@@ -98,6 +101,7 @@ from semflux.operators.on_error import (
 )
 from semflux.operators.only import only
 from semflux.operators.pipeline import pipeline
+from semflux.operators.redact import redact
 from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
 from semflux.operators.scan import (
@@ -122,8 +126,9 @@ from semflux.operators.take import take
 from semflux.operators.take_until import take_until
 from semflux.operators.take_while import take_while
 from semflux.operators.terminate import terminate
-from semflux.operators.text import text
+from semflux.operators.text import text, thinking
 from semflux.operators.timeout import timeout
+from semflux.operators.tool_calls import tool_calls
 
 __all__ = (
     "EventSubject",
@@ -141,6 +146,7 @@ __all__ = (
     "buffer_until_changed",
     "buffer_while",
     "checkpoint",
+    "citations",
     "coalesce",
     "collect",
     "collect_list",
@@ -149,6 +155,7 @@ __all__ = (
     "concat_map_iterable",
     "concat_with",
     "count",
+    "dedupe_snapshots",
     "default_if_empty",
     "dematerialize",
     "distinct",
@@ -168,9 +175,11 @@ __all__ = (
     "filter_",
     "filter_events",
     "flat_map",
+    "guard",
     "handle",
     "has_element",
     "has_elements",
+    "hold_back",
     "ignore_elements",
     "in_group",
     "index",
@@ -188,6 +197,7 @@ __all__ = (
     "on_error_return",
     "only",
     "pipeline",
+    "redact",
     "reduce",
     "reduce_with",
     "retry",
@@ -209,5 +219,7 @@ __all__ = (
     "tap",
     "terminate",
     "text",
+    "thinking",
     "timeout",
+    "tool_calls",
 )

@@ -26,11 +26,13 @@ from semflux.clock import Clock
 from semflux.errors import ConfigurationError, SemfluxError
 from semflux.events import (
     Abort,
+    AnyChatEvent,
     ChatEventGroup,
     ChatEventPhase,
     Error,
     RefusalDelta,
     Status,
+    StepEnd,
     freeze_event,
     thaw_event,
 )
@@ -41,6 +43,8 @@ from semflux.operators.hooks import Hooks
 from semflux.operators.lift import Direct, Lifted, Link, subscribe_to
 from semflux.operators.pipeline import PipelineLink
 from semflux.operators.run import Run, run_of, running_clock
+from semflux.refold import changed, shown_steps
+from semflux.state import RunState
 
 _START, _DELTA, _END = ChatEventPhase.START, ChatEventPhase.DELTA, ChatEventPhase.END
 
@@ -231,7 +235,7 @@ class RecoverLink(Link[Any, Any]):
         """STATUS, in the place of the ERROR that nobody has seen."""
         state, head = self.run.state, self.run.head
         if self._held is None and isinstance(head, PipelineLink):
-            for event in head.closing(error):
+            for event in _closing(head, state, error):
                 # What an operator above has hidden the start of has no end either.
                 if event.phase is _START or event.type in _ALWAYS or _key(event) in self._open:
                     self.on_next(event)
@@ -326,6 +330,16 @@ class RecoverLink(Link[Any, Any]):
         self._held = None
         if self._between is not None:
             self._between.end()
+
+
+def _closing(head: PipelineLink, state: RunState, error: Exception) -> Iterable[AnyChatEvent]:
+    """The ends of what is open, with what was to be seen of it."""
+    events = head.closing(error)
+    if not state.folds:
+        return events
+    # Operators above have changed what was said; the one that began last is the lowest of them.
+    state.fold.steps[:] = shown_steps(state.fold.steps, [*state.folds.values()][-1])
+    return [changed(e, response=state.fold.steps[-1]) if isinstance(e, StepEnd) else e for e in events]
 
 
 _ALWAYS = frozenset({Error.type, RefusalDelta.type})

@@ -143,6 +143,11 @@ class Run:
             return False
         return True
 
+    @property
+    def ends_in_order(self) -> bool:
+        """True if `fail` and `abort` reach a stream of ours that is not over."""
+        return self.head is not None if self.driver is None else not self.driver.over
+
     def abort(self, reason: str) -> None:
         """End the stream with ABORT; without effect on a stream that is not ours or is over."""
         if self.driver is not None:

@@ -1,4 +1,4 @@
-"""`text`: the pieces of the answer's text."""
+"""`text` and `thinking`: the pieces of the answer, and of the reasoning before it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from reactivex import Observable, abc
 
 from semflux.events import AnyChatEvent, ChatEventType
 from semflux.operators.lift import Link, lift
+from semflux.operators.run import Run
 
 
-class _TextLink(Link[AnyChatEvent, str]):
-    __slots__ = ()
+class _PiecesLink(Link[AnyChatEvent, str]):
+    __slots__ = ("_type",)
+
+    def __init__(self, below: abc.ObserverBase[str], run: Run, type_: ChatEventType) -> None:
+        super().__init__(below, run)
+        self._type = type_
 
     def on_next(self, value: AnyChatEvent) -> None:
-        if value.type is ChatEventType.TEXT_DELTA and not self.stopped:
+        if value.type is self._type and not self.stopped:
             self.below.on_next(value.text or "")
 
 
@@ -26,7 +31,18 @@ def text() -> Callable[[abc.ObservableBase[AnyChatEvent]], Observable[str]]:
     ------------"a"----"b"---------------|
     ```
     """
-    return lift(_TextLink)
+    return lift(lambda below, run: _PiecesLink(below, run, ChatEventType.TEXT_DELTA))
 
 
-__all__ = ("text",)
+def thinking() -> Callable[[abc.ObservableBase[AnyChatEvent]], Observable[str]]:
+    """The text of each THINKING_DELTA.
+
+    ```
+    RESP+ THINK~t THINK~u TEXT~a RESP-|        thinking()
+    ------"t"-----"u"-----------------|
+    ```
+    """
+    return lift(lambda below, run: _PiecesLink(below, run, ChatEventType.THINKING_DELTA))
+
+
+__all__ = ("text", "thinking")

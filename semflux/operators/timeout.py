@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -30,6 +29,8 @@ _LIMITS: dict[str, tuple[type[TransportError], str]] = {
     "total": (TotalTimeoutError, "the stream was not over"),
 }
 
+_MARK = "_timeout"
+
 _CLOSE = 1e-6
 """Seconds that a timer may ring too early: a sum of floats is not exact."""
 
@@ -54,7 +55,7 @@ class TimeoutLink(Link[Any, Any]):
     """
 
     __slots__ = (
-        "_chat", "_clock", "_idle", "_limits", "_made", "_paused", "_seen", "_since", "_started", "_suspended",
+        "_chat", "_clock", "_idle", "_limits", "_mark", "_paused", "_seen", "_since", "_started", "_suspended",
         "_timer", "_wanted", "_wanting",
     )  # fmt: skip
 
@@ -64,7 +65,7 @@ class TimeoutLink(Link[Any, Any]):
         run: Run,
         limits: dict[str, float | None],
         clock: Clock | None,
-        made: weakref.WeakSet[SemfluxError],
+        mark: object,
         *,
         chat: bool,
     ) -> None:
@@ -72,8 +73,8 @@ class TimeoutLink(Link[Any, Any]):
         self._limits = limits
         self._clock = clock
         self._chat = chat
-        self._made = made
-        """Where its errors are noted, so that a fallback knows them from others."""
+        self._mark = mark
+        """Put on its errors, so that a fallback knows them, and copies of them, from others."""
         self._timer: Timer | None = None
         self._seen = False
         self._since = self._started = self._wanted = 0.0
@@ -171,7 +172,7 @@ class TimeoutLink(Link[Any, Any]):
             else:
                 cls, what = _LIMITS[name]
                 error = cls(f"{what} within {seconds:g} s, the limit of timeout({name}=...)", phase="sink")
-                self._made.add(error)
+                vars(error)[_MARK] = self._mark
                 self._fail(error)
                 return
         self._set_at(times)
@@ -238,14 +239,14 @@ def timeout(
             raise ConfigurationError(
                 f"timeout({name}={seconds!r}): a limit is a number of seconds above zero"
             )
-    made: weakref.WeakSet[SemfluxError] = weakref.WeakSet()
+    mark = object()
 
     def limited(source: abc.ObservableBase[T]) -> Observable[T]:
-        return Owned(source, lambda below, run: TimeoutLink(below, run, limits, clock, made, chat=chat))
+        return Owned(source, lambda below, run: TimeoutLink(below, run, limits, clock, mark, chat=chat))
 
     if fallback is None:
         return limited
-    resumed = on_error_resume(lambda error: fallback, made.__contains__, chat=chat)
+    resumed = on_error_resume(lambda error: fallback, lambda error: vars(error).get(_MARK) is mark, chat=chat)
     return lambda source: resumed(limited(source))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import attrs
 
 _MIB = 1024 * 1024
@@ -51,4 +53,12 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 """What holds where nothing else is said."""
 
-__all__ = ("DEFAULT_LIMITS", "Limits")
+BOUNDED_BEFORE = Limits(
+    max_text_chars=sys.maxsize,
+    max_thinking_chars=sys.maxsize,
+    max_tool_args_chars=sys.maxsize,
+    max_tool_calls=sys.maxsize,
+)
+"""For who folds events a second time: whether they are too many was decided when they came."""
+
+__all__ = ("BOUNDED_BEFORE", "DEFAULT_LIMITS", "Limits")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import reactivex
 
-from semflux import TextDelta
+from semflux import Citation, CitedSource, TextDelta, ThinkingDelta, ToolCall, ToolCallEnd
 from semflux import operators as ops
 from semflux.clock import VirtualClock
 from semflux.operators import Signal
@@ -84,5 +85,14 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "log": [(ops.log(), {})],
     "name": [(ops.name("numbers"), {})],
     "tap": [(ops.tap(ops.SignalListener), {})],
+    "citations": [(ops.citations(), {**CHAT, "items": lambda: [Citation(CitedSource(url="a"))]})],
+    "dedupe_snapshots": [(ops.dedupe_snapshots(), CHAT)],
+    "guard": [(ops.guard("zzz"), CHAT), (ops.guard(re.compile("z+")), CHAT)],
+    "hold_back": [(ops.hold_back("abc"), CHAT), (ops.hold_back(re.compile("z")), CHAT)],
+    "redact": [(ops.redact(), CHAT)],
+    "thinking": [(ops.thinking(), {**CHAT, "items": lambda: [ThinkingDelta("a"), ThinkingDelta("b")]})],
+    "tool_calls": [
+        (ops.tool_calls(), {**CHAT, "items": lambda: [ToolCallEnd(tool_call=ToolCall(id="c", arguments={}))]})
+    ],
 }
 """By name: ways to make it, each with the flags of `check_operator` that are true of it."""
