@@ -197,7 +197,8 @@ class PatternMatcher(Matcher):
     """Finds regular expressions: the leftmost match, of those the first rule's.
 
     What a pattern says of a place is taken to depend on *window* characters after it at most; longer matches are
-    found if they go on to where they are looked at. So *window* characters are held back, and what has begun.
+    found if they go on to where they are looked at. So *window* characters are held back, up to a quarter more, since it
+    looks once for so many, and what has begun.
     """
 
     __slots__ = ("_base", "_more", "_pos", "_rules", "_text", "_waiting", "_window")
@@ -233,7 +234,8 @@ class PatternMatcher(Matcher):
     def _scan(self, *, final: bool) -> list[Match]:
         text = self._text = "".join([self._text, *self._more])
         self._more = []
-        self._waiting = 0
+        # Not at every piece: looking costs the same for one more character as for a few.
+        self._waiting = self._window // 4
         size, pos = len(text), self._pos
         # A match that begins here or later may be another one when more has come.
         unseen = size if final else max(pos, size - self._window + 1)

@@ -173,8 +173,9 @@ class Screen:
     def take(self, event: AnyChatEvent) -> None:
         """The next event."""
         type_ = event.type
-        self._settle(event, type_)
         lane = _LANES.get(type_)
+        if lane is None or event.group is not self._group:
+            self._settle(event, type_)
         if type_ is T.TOOL_CALL_ARGS_DELTA:
             self._refold.pieces.add(event.tool_call_id)
         if lane in self._lanes:

@@ -137,7 +137,7 @@ def test_a_match_that_grows_past_the_window_is_one_match() -> None:
     matcher = PatternMatcher([(counted, lambda match: "[key]")], 8)
     size = 50_000
     told = [match for _ in range(size) for match in matcher.feed("7")]
-    assert ([], size - 7) == (told, matcher.decided)
+    assert ([], True) == (told, size - matcher.decided <= 8 + 8 // 4)
     for piece in ("k", *["1" * 10] * (size // 10)):
         assert [] == list(matcher.feed(piece))
     assert [(size, 2 * size + 1, "[key]")] == list(matcher.feed("." * size))
