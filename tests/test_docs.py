@@ -36,7 +36,7 @@ from semflux.http import HttpRequest
 from semflux.operators.hooks import Hooks
 from semflux.transport.base import Exchange, Transport
 from semflux.transport.replay import Recording, ReplayTransport
-from tests.frames import DONE, an, cc, cu
+from tests.frames import DONE, an, cc, cu, tc
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -86,6 +86,10 @@ FILES = {
     "anthropic.sse": ANTHROPIC,
     "cut.sse": OPENAI[: len(OPENAI) // 2],
     "no-done.sse": OPENAI.removesuffix(DONE),
+    "calls.sse": cc(tc(0, "call_1", "weather", '{"city":'))
+    + cc(tc(0, args=' "Oslo"}'))
+    + cc(finish="tool_calls")
+    + DONE,
     "tagged.sse": cc({"content": "<think>hmm</think>Yes."}) + cc(finish="stop") + DONE,
     "overloaded.sse": an("error", error={"type": "overloaded_error", "message": "Overloaded"}),
 }
