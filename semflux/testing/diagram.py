@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from reactivex import abc
 
 from semflux.clock import VirtualClock
+from semflux.flux import Flux
 from semflux.testing.clocks import SteppedClock
 from semflux.testing.marble_svg import picture_of
 from semflux.testing.marbles import Marbles, lines_of
@@ -17,6 +18,16 @@ from semflux.testing.verification import run_here
 
 Source = str | Marbles | abc.ObservableBase[Any] | Callable[[VirtualClock], abc.ObservableBase[Any]]
 """What comes in: a text of marbles, a stream, or a function that makes one for the clock."""
+
+_Made = abc.ObservableBase[Any]
+Operator = (
+    Callable[[], _Made]
+    | Callable[[Flux[Any]], _Made]
+    | Callable[[Flux[Any], Flux[Any]], _Made]
+    | Callable[[Flux[Any], Flux[Any], Flux[Any]], _Made]
+    | Callable[[Flux[Any], Flux[Any], Flux[Any], Flux[Any]], _Made]
+)
+"""What makes the result of the sources, of which there are four at most."""
 
 
 @attrs.frozen
@@ -40,7 +51,7 @@ class Diagram:
     @staticmethod
     async def of_async(
         call: str,
-        operator: Callable[..., abc.ObservableBase[Any]],
+        operator: Operator,
         *sources: Source,
         seconds: float = 3600.0,
         joins: Iterable[float] = (0.0,),
@@ -49,7 +60,8 @@ class Diagram:
         """As `of`, in a coroutine."""
         clock = SteppedClock()
         notes = [Notes(clock) for _ in sources]
-        stream = operator(
+        make = cast("Callable[..., abc.ObservableBase[Any]]", operator)
+        stream = make(
             *[noted(_stream(source, clock), note) for source, note in zip(sources, notes, strict=True)]
         )
         subscribers = [Subscriber(clock, stream, when, cancel_at) for when in joins]
@@ -63,7 +75,7 @@ class Diagram:
     @staticmethod
     def of(
         call: str,
-        operator: Callable[..., abc.ObservableBase[Any]],
+        operator: Operator,
         *sources: Source,
         seconds: float = 3600.0,
         joins: Iterable[float] = (0.0,),
@@ -101,7 +113,7 @@ class Diagram:
 
 def operator_svg(
     call: str,
-    operator: Callable[..., abc.ObservableBase[Any]],
+    operator: Operator,
     *sources: Source,
     seconds: float = 3600.0,
     joins: Iterable[float] = (0.0,),
@@ -117,4 +129,4 @@ def _stream(source: Source, clock: VirtualClock) -> abc.ObservableBase[Any]:
     return stream_of(source, clock)
 
 
-__all__ = ("Diagram", "Source", "operator_svg")
+__all__ = ("Diagram", "Operator", "Source", "operator_svg")
