@@ -36,7 +36,7 @@ class Diagram:
 
     ```python
     take = Diagram.of("take(2)", lambda source: source.take(2), "--1--2--3--|")
-    print(take)                 # --1--!        take(2)
+    print(take)                 # --1--(2 !)        take(2)
     take.svg()                  # a picture
     ```
     """

@@ -82,6 +82,9 @@ _EVENT = re.compile(
 )
 _PLAIN = re.compile(rf"(?P<quoted>{_QUOTED})|(?P<number>\d+(?:\.\d+)?(?:e\+?\d+)?(?!\w))|(?P<word>\w+)")
 _OPAQUE = re.compile(r"\{([^{}]*)\}")
+_BARE = re.compile(
+    r"\{(?:[^\W\d]|-|\d+(?:\.\d+)?e-)[^{}]*\}"
+)  # no dict and no set, whose own braces these are
 _CONSTANTS: dict[str, Any] = {
     "None": None,
     "True": True,
@@ -153,7 +156,7 @@ def token_of(value: object, depth: int = 0) -> str:
 
 def label_of(token: str) -> str:
     """*token* as pictures have it, where nothing is to be told apart from dashes."""
-    if _OPAQUE.fullmatch(token):
+    if _BARE.fullmatch(token):
         return token[1:-1]
     return f"({token[1:-1]})" if token[:1] + token[-1:] == "<>" else token
 

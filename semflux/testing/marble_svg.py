@@ -154,7 +154,7 @@ class _Layout:
 class _Picture:
     """The parts of an SVG, one below the other."""
 
-    def __init__(self, streams: Sequence[Marbles], limit: int) -> None:
+    def __init__(self, streams: Sequence[Marbles], limit: int, call: str = "") -> None:
         times = [mark.time for stream in streams for mark in stream.marks]
         timed = any(times) and None not in times
         self._lines = [_clusters(stream, limit, timed=timed) for stream in streams]
@@ -164,7 +164,7 @@ class _Picture:
         self._parts: list[str] = []
         self._timed = timed
         self._y = 0.0
-        self.width: float = self._layout.width
+        self.width: float = max(self._layout.width, _columns(call) * _CHAR + 48)
 
     def line(self, place: int, stream: Marbles) -> None:
         """The next line, of the stream with this number."""
@@ -183,7 +183,6 @@ class _Picture:
 
     def box(self, call: str) -> None:
         """An operator, between the lines above and those below."""
-        self.width = max(self.width, _columns(call) * _CHAR + 48)
         self._parts.append(
             f'<rect x="2" y="{_number(self._y + 2)}" width="{_number(self.width - 4)}" height="{_number(_BOX - 4)}"'
             f' rx="6" fill="none" stroke="{LINE}" stroke-width="1.5"/>'
@@ -261,7 +260,7 @@ def picture_of(
 ) -> str:
     """A picture of an operator: what comes, a box with its *call*, what it makes of it."""
     streams = [*inputs, *results]
-    picture = _Picture(streams, LIMIT)
+    picture = _Picture(streams, LIMIT, call)
     for place, stream in enumerate(inputs):
         picture.line(place, stream)
     picture.box(call)

@@ -126,6 +126,19 @@ def test_time_is_one_for_all_lines() -> None:
     assert one.get("fill") != three.get("fill")
 
 
+def test_pictures_show_items_as_python_does() -> None:
+    """Where nothing is to be told apart from dashes."""
+    items = [(0, "a"), -1, {"a": 1}, {1, 2}, Flux.empty(), [1], "b"]
+    assert ["(0, a)", "-1", "{'a': 1}", "{1, 2}", "Flux", "[1]", "b"] == texts(marble_svg(items))
+
+
+def test_a_call_that_is_wider_than_the_lines_widens_the_lines() -> None:
+    svg = operator_svg("map(" + "n" * 60 + ")", lambda source: source, "1|")
+    ends = {path.attrib["d"].split(" ")[0] for path in parsed(svg).iter(f"{SVG}path") if path.get("fill")}
+    assert 1 == len(ends)
+    assert float(ends.pop()[1:]) > 400
+
+
 def test_errors_and_cancels_are_named() -> None:
     diagram = Diagram.of("merge_with(b)", lambda a, b: a.merge_with(b), "--a-----b--|", "----8--X(KeyError)")
     assert "--a----!\n----8--X(KeyError)        merge_with(b)\n--a-8--X(KeyError)" == str(diagram)

@@ -187,6 +187,21 @@ def test_operators_of_rxpy_go_by_the_clock() -> None:
     assert "--0-1-2-" == record(reactivex.interval(60.0), seconds=180).text()
 
 
+def test_sources_inside_of_a_stream_go_by_the_clock_too() -> None:
+    """Each source of several has a run of its own, in the time of the one below it."""
+    one, two = from_marbles("--1----2|"), from_marbles("--a--|")
+    nested = record(one.flat_map(lambda n: two))
+    assert [(4, "a"), (9, "a"), (12, "|")] == [(mark.time, mark.token) for mark in nested.marks]
+    assert "--1----2--a--|" == str(record(one.concat_with(two)))
+    assert "--a-X(IdleTimeoutError)" == str(record(Flux.merge(two.timeout(item=2), Flux.empty())))
+
+
+def test_so_do_those_above_a_buffer_that_is_pulled_from() -> None:
+    for stream in (from_marbles("--a|").on_backpressure_buffer(), from_marbles("--a|").limit_rate(2)):
+        virtual = StepVerifier.with_virtual_time(lambda clock, stream=stream: stream, demand=1)
+        virtual.expect_no_event(1).then_await(1).expect_next("a").then_await(1).verify_complete()
+
+
 def test_a_subscriber_may_cancel() -> None:
     assert "--a-!" == str(record(from_marbles("--a--b|"), cancel_at=4))
     assert "--a|" == str(record(from_marbles("--a|"), cancel_at=9))
