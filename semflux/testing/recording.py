@@ -243,8 +243,9 @@ def record(
 ) -> Marbles:
     """Subscribe to *stream*, or to what a function makes of the `VirtualClock`, and write down what comes, and when.
 
-    Timed operators, and those of RxPY, go by the clock; nothing is waited for. It ends with the stream, after
-    *seconds* of virtual time, or when nothing more can happen. *cancel_at*: when the subscriber cancels, in seconds.
+    Timed operators, and those of RxPY, go by the clock; nothing is waited for, so that what needs real time (a socket,
+    a thread, `asyncio.sleep`) does not come. It ends with the stream, after *seconds* of virtual time, or when nothing
+    more can happen; a line without an end says so. *cancel_at*: when the subscriber cancels, in seconds.
 
     Raises:
         BlockingInLoopError: inside a running loop: `await record_async(...)` there.

@@ -196,10 +196,18 @@ def test_sources_inside_of_a_stream_go_by_the_clock_too() -> None:
     assert "--a-X(IdleTimeoutError)" == str(record(Flux.merge(two.timeout(item=2), Flux.empty())))
 
 
-def test_so_do_those_above_a_buffer_that_is_pulled_from() -> None:
-    for stream in (from_marbles("--a|").on_backpressure_buffer(), from_marbles("--a|").limit_rate(2)):
-        virtual = StepVerifier.with_virtual_time(lambda clock, stream=stream: stream, demand=1)
-        virtual.expect_no_event(1).then_await(1).expect_next("a").then_await(1).verify_complete()
+@pytest.mark.parametrize(
+    "stream", [from_marbles("--a|").on_backpressure_buffer(), from_marbles("--a|").limit_rate(2)]
+)
+def test_so_do_those_above_a_buffer_that_is_pulled_from(stream: Flux[Any]) -> None:
+    (
+        StepVerifier.with_virtual_time(lambda clock: stream, demand=1)
+        .expect_no_event(1)
+        .then_await(1)
+        .expect_next("a")
+        .then_await(1)
+        .verify_complete()
+    )
 
 
 def test_a_subscriber_may_cancel() -> None:
