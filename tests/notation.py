@@ -18,6 +18,7 @@ from semflux.messages import ToolCall
 from semflux.normalize import SEAL, Normalizer
 from semflux.response import CitedSource
 from semflux.state import IMPLIED, Boundaries, RunState
+from semflux.testing.marble_labels import NOTATION
 from semflux.usage import Usage
 
 T = ChatEventType
@@ -36,35 +37,7 @@ FULL = Boundaries(
 
 FAILURE = ConnectionLostError("the connection broke")
 
-_TYPES: dict[str, ChatEventType] = {
-    "TEXT+": T.TEXT_START,
-    "TEXT~": T.TEXT_DELTA,
-    "TEXT-": T.TEXT_END,
-    "THINK+": T.THINKING_START,
-    "THINK~": T.THINKING_DELTA,
-    "THINK-": T.THINKING_END,
-    "SIGNATURE": T.THINKING_SIGNATURE,
-    "REDACTED": T.THINKING_REDACTED,
-    "TOOL+": T.TOOL_CALL_START,
-    "TOOL~": T.TOOL_CALL_ARGS_DELTA,
-    "TOOL-": T.TOOL_CALL_END,
-    "RESULT": T.TOOL_RESULT,
-    "SERVER+": T.SERVER_TOOL_START,
-    "SERVER~": T.SERVER_TOOL_ARGS_DELTA,
-    "SERVER-": T.SERVER_TOOL_RESULT,
-    "REFUSAL~": T.REFUSAL_DELTA,
-    "CITATION": T.CITATION,
-    "USAGE": T.USAGE,
-    "HEARTBEAT": T.HEARTBEAT,
-    "RAW": T.RAW,
-    "STEP+": T.STEP_START,
-    "STEP-": T.STEP_END,
-    "RESP+": T.RESPONSE_START,
-    "RESP-": T.RESPONSE_END,
-    "ABORT": T.ABORT,
-    "ERROR": T.ERROR,
-}
-_NAMES = {event_type: name for name, event_type in _TYPES.items()}
+_TYPES = {name: event_type for event_type, name in NOTATION.items()}
 _TOKEN = re.compile(
     r"(?P<type>[A-Z]+[+~-]?)"
     r"(?:\[(?P<id>[^\]:]*)(?::(?P<name>[^\]]*))?\])?"
@@ -110,7 +83,7 @@ def show(events: Iterable[ChatEvent]) -> str:
 
 
 def _show(event: ChatEvent) -> str:
-    name = _NAMES[event.type]
+    name = NOTATION[event.type]
     if event.tool_call_id is not None:
         shown_name = event.name if event.type is T.TOOL_CALL_START else None
         name += f"[{event.tool_call_id}:{shown_name}]" if shown_name else f"[{event.tool_call_id}]"

@@ -5,8 +5,9 @@ namespace a page. A block with `await` outside of a function runs in a loop of t
 without one. A `text` block right after it is what it prints. Nothing reaches the network: models get the
 answers of `ANSWERS`, and the files that pages read are in the current folder.
 
-Generated parts stand between `<!-- generated: NAME -->` and `<!-- end -->`. After a change of the code:
-`python -m tests.test_docs` in the project's folder writes them anew.
+Generated parts stand between `<!-- generated: NAME -->` and `<!-- end -->`; the pictures in docs/marbles are
+drawn from runs of the operators (docs_marbles.py). After a change of the code: `python -m tests.test_docs` in the
+project's folder writes them anew.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from semflux.http import HttpRequest
 from semflux.operators.hooks import Hooks
 from semflux.transport.base import Exchange, Transport
 from semflux.transport.replay import Recording, ReplayTransport
+from tests.docs_marbles import PICTURES, Picture
 from tests.frames import DONE, an, cc, cu, tc
 
 ROOT = Path(__file__).parent.parent
@@ -304,6 +306,9 @@ def errors_tree() -> str:
     return f"```text\n{textwrap.dedent(drawn)}\n```\n\n" + "\n".join(lines)
 
 
+STREAMS = (semflux.ChatStream, semflux.Flux, semflux.Mono)
+
+
 def members_of(cls: type) -> dict[str, Any]:
     """The methods of a class and of the mixins it is made of, its own first."""
     found: dict[str, Any] = {}
@@ -314,22 +319,24 @@ def members_of(cls: type) -> dict[str, Any]:
     return found
 
 
+def methods() -> Iterator[tuple[type, str, Any]]:
+    """The public methods of streams: the class that has it first, the name, the function."""
+    seen: set[str] = set()
+    for cls in STREAMS:
+        for name, member in members_of(cls).items():
+            function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+            if not name.startswith("_") and inspect.isfunction(function) and name not in seen:
+                seen.add(name)
+                yield cls, name, function
+
+
 def operators_table() -> str:
     lines = ["| Method | On | Gives | What |", "|---|---|---|---|"]
-    seen: set[str] = set()
-    members = {cls: members_of(cls) for cls in (semflux.ChatStream, semflux.Flux, semflux.Mono)}
-    for cls, found in members.items():
-        for name, member in found.items():
-            function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            if name.startswith("_") or not inspect.isfunction(function) or name in seen:
-                continue
-            seen.add(name)
-            owners = [c.__name__ for c in members if name in members[c]]
-            gives = str(inspect.signature(function).return_annotation).replace("Self", "the same")
-            said = inspect.cleandoc(inspect.getdoc(getattr(cls, name)) or "").split("\n\n")[0]
-            lines.append(
-                f"| `{name}` | {', '.join(owners)} | `{cell(gives)}` | {cell(' '.join(said.split()))} |"
-            )
+    for cls, name, function in methods():
+        owners = [c.__name__ for c in STREAMS if name in members_of(c)]
+        gives = str(inspect.signature(function).return_annotation).replace("Self", "the same")
+        said = inspect.cleandoc(inspect.getdoc(getattr(cls, name)) or "").split("\n\n")[0]
+        lines.append(f"| `{name}` | {', '.join(owners)} | `{cell(gives)}` | {cell(' '.join(said.split()))} |")
     return "\n".join(lines)
 
 
@@ -374,6 +381,48 @@ def test_generated_parts_are_those_of_the_code(page: Path) -> None:
 def test_each_list_is_on_some_page() -> None:
     parts = {part[2] for page in PAGES for part in _PART.finditer(page.read_text(encoding="utf-8"))}
     assert parts == set(GENERATED)
+
+
+# Which operator
+
+CHOICE = ROOT / "docs" / "which-operator.md"
+DRAWN = ROOT / "docs" / "marbles"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_what_the_operator_does(name: str) -> None:
+    file = DRAWN / f"{name}.svg"
+    assert file.is_file(), "run: python -m tests.test_docs"
+    assert PICTURES[name].svg() == file.read_text(encoding="utf-8"), "run: python -m tests.test_docs"
+
+
+def test_every_picture_is_on_the_page_and_no_other_is_kept() -> None:
+    text = CHOICE.read_text(encoding="utf-8")
+    assert set(PICTURES) == {file.stem for file in DRAWN.iterdir()}
+    assert [name for name in PICTURES if f"](marbles/{name}.svg)" not in text] == []
+
+
+def named_on(text: str) -> set[str]:
+    """The names that stand in code on a page: `take`, `take(2)`, `flux.take(2)`; in its examples `.take(2)`."""
+    names: set[str] = set()
+    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", _BLOCK.sub("", text)):
+        names |= set(re.findall(r"(?:^|[.\s])(\w+)(?=\(|$|,)", span))
+    for block in _BLOCK.finditer(text):
+        names |= set(re.findall(r"\.(\w+)\(", block[2]))
+    return names
+
+
+def test_every_operator_is_on_the_page_of_choice() -> None:
+    """All of `semflux.operators`, and all methods of streams: a new one needs an intent."""
+    operators = [name.rstrip("_") for name in semflux.operators.__all__ if name[0].islower()]
+    wanted = {*operators, *[name for _, name, _ in methods()]}
+    assert sorted(wanted - named_on(CHOICE.read_text(encoding="utf-8"))) == []
+
+
+def test_a_picture_runs_the_call_that_it_shows() -> None:
+    wrong = Picture("no_such_operator()", ("--1|",))
+    with pytest.raises(AttributeError, match="no_such_operator"):
+        wrong.svg()
 
 
 # The rest
@@ -421,3 +470,8 @@ def test_every_page_is_on_the_map() -> None:
 if __name__ == "__main__":
     for each in PAGES:
         each.write_text(regenerated(each.read_text(encoding="utf-8")), encoding="utf-8")
+    DRAWN.mkdir(exist_ok=True)
+    for old in DRAWN.iterdir():
+        old.unlink()
+    for each_name, picture in PICTURES.items():
+        (DRAWN / f"{each_name}.svg").write_text(picture.svg(), encoding="utf-8")

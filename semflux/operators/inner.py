@@ -70,9 +70,11 @@ class Inner(abc.ObserverBase[Any], Attached):
         self._on_completed = on_completed
 
     def begin(self, source: abc.ObservableBase[Any], run: Run) -> None:
-        """Subscribe to *source*, with a Run of its own on the scheduler of *run*: its demand is its own."""
+        """Subscribe to *source*, with a Run of its own on the scheduler of *run*, in its time: its demand is its own."""
         run.alone = False
-        self.connect(subscribe_to(unwrapped(source), self, Run(scheduler=run.scheduler)))
+        own = Run(scheduler=run.scheduler)
+        own.clock = run.clock
+        self.connect(subscribe_to(unwrapped(source), self, own))
 
     def on_next(self, value: Any) -> None:
         if not self.stopped:

@@ -67,9 +67,9 @@ class Limited(Lifted[Any]):
         run = run_of(scheduler)
         if not run.pull or run.driver is not None:
             return subscribe_to(self.source, observer, run)
-        batches = _Batches(
-            observer, run, Run(pull=True, state=run.state), self._high, self._low, chat=self._chat
-        )
+        above = Run(pull=True, state=run.state)
+        above.clock = run.clock
+        batches = _Batches(observer, run, above, self._high, self._low, chat=self._chat)
         batches.begin(self.source)
         return batches
 

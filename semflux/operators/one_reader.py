@@ -156,6 +156,7 @@ class Pushed(Lifted[Any]):
         if not run.pull or run.driver is not None:
             return subscribe_to(self.source, observer, run)
         above = Run(state=run.state)
+        above.clock = run.clock
         one = OneReader(
             observer,
             run,

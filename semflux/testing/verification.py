@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from reactivex import abc
 
@@ -17,6 +17,8 @@ from semflux.testing.script import Script, StepFailedError
 from semflux.testing.signals import Signal
 from semflux.testing.steps import Step, Wait
 from semflux.testing.subscriptions import PullSubscription, PushSubscription, bare
+
+R = TypeVar("R")
 
 SETTLE_TURNS = 30
 """Turns of the loop that what needs no time is given, before and after each step of virtual time."""
@@ -195,8 +197,8 @@ class Verification:
         return not pending
 
 
-def run_here(coroutine: Coroutine[Any, Any, float]) -> float:
-    """Run a verification in plain code, on a loop of its own; or inside a running loop, if it need not wait.
+def run_here(coroutine: Coroutine[Any, Any, R], name: str = "verify", instead: str = "verify_async") -> R:
+    """Run what *name* does in plain code, on a loop of its own; or inside a running loop, if it need not wait.
 
     Raises:
         BlockingInLoopError: inside a running loop, if it has to wait.
@@ -208,11 +210,11 @@ def run_here(coroutine: Coroutine[Any, Any, float]) -> float:
     try:
         coroutine.send(None)
     except StopIteration as stop:
-        took: float = stop.value
-        return took
+        result: R = stop.value
+        return result
     coroutine.close()
     raise BlockingInLoopError(
-        "verify() would have to wait, and an event loop is running in this thread: use `await verify_async()`"
+        f"{name}() would have to wait, and an event loop is running in this thread: use `await {instead}()`"
     )
 
 
