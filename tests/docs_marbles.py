@@ -18,6 +18,7 @@ from semflux.operators import Signal
 from semflux.testing import Diagram, from_marbles
 from semflux.testing.diagram import Source
 
+THOUGHT = "THINK+--THINK~Hm--THINK---TEXT~Blue--|"
 ANSWER = "RESP+--TEXT+--TEXT~Blue--TEXT~light--TEXT---RESP-|"
 
 
@@ -169,6 +170,13 @@ PICTURES: dict[str, Picture] = {
     "filter_events": of("filter_events(lambda e: e.text == 'Blue')", ANSWER, chat=True),
     "coalesce": of("coalesce(max_chars=9)", ANSWER, chat=True),
     "snapshots": of("snapshots().map(lambda r: r.text)", "--TEXT~Blue--TEXT~light--|", chat=True),
+    "thinking": of("thinking()", THOUGHT, chat=True),
+    "hold_back": of("hold_back('password')", "--TEXT~pass--TEXT~word--TEXT~too--|", chat=True),
+    "guard": of(
+        "guard('password').on_error_complete()", "--TEXT~a--TEXT~pass--TEXT~word--TEXT~too--|", chat=True
+    ),
+    "redact": of("redact('key')", "--TEXT~a_ke--TEXT~y--TEXT~b--|", chat=True),
+    "dedupe_snapshots": of("dedupe_snapshots()", "--TEXT~a--TEXT~ab--TEXT~abc--|", chat=True),
     # Time
     "timeout": of("timeout(item=4)", "--1--2--------3--|"),
     "timeout_fallback": of("a.timeout(first=3, fallback=b)", "------1--|", "--9--|"),
