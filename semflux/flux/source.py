@@ -41,7 +41,7 @@ class ChatSource(Direct[AnyChatEvent]):
         run = run_of(scheduler)
         if run.driver is not None:
             # Another source of this subscription (of a merge, of a concat) is driven by it already.
-            run = Run()
+            run = run.another()
         if self._prepare is not None and not run.state.started:
             self._prepare(run)
         self.runs.add(run)
