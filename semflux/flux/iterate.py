@@ -90,7 +90,10 @@ class EventIterator(abc.DisposableBase, Generic[T]):
                 await asyncio.sleep(0)
             while not edge.items and not edge.stopped:
                 driver = run.driver
-                run.demand = self._demand
+                if run.asked:
+                    run.want(self._demand)
+                else:
+                    run.demand = self._demand
                 if driver is None or driver.over or edge.reading is not None:
                     await edge.wait()
                 elif not driver.pump():

@@ -138,7 +138,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         try:
             while not self.over:
                 driver = run.driver
-                run.demand = self._sink.room()
+                run.want(self._sink.room())
                 if driver is None or driver.over or run.demand <= 0:
                     return
                 if not driver.pump():
@@ -151,7 +151,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         rounds = 0
         while not self.over:
             driver = run.driver
-            run.demand = self._sink.room()
+            run.want(self._sink.room())
             if driver is None or driver.over or run.demand <= 0:
                 run.is_waiting = run.demand > 0
                 self._waiter = waiter = asyncio.get_running_loop().create_future()
