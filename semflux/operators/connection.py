@@ -13,7 +13,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 from semflux.errors import ConfigurationError
 from semflux.operators.hooks import Hooks
 from semflux.operators.lift import subscribe_to
-from semflux.operators.run import Run
+from semflux.operators.run import UNBOUNDED, Run
 
 _ROUNDS = 64
 """Rounds after which the loop may do other things, even if the source never waits."""
@@ -70,6 +70,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
             with contextlib.suppress(RuntimeError):
                 self._loop = asyncio.get_running_loop()
             self.run.is_waiting = True
+            self.run.demand = self._sink.room()
             upstream = subscribe_to(self._source, self, self.run)
             if self.over:
                 upstream.dispose()
@@ -85,11 +86,16 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         if self.over:
             Hooks.drop_next(value)
             return
-        self.run.demand -= 1
+        run = self.run
+        run.demand -= 1
         self._sink.emit(value)
-        if self.run.demand > 0 and self._sink.room() <= 0:
+        if run.driver is None:
+            if run.demand <= 0:
+                # Nobody drives it: it pushes as it likes.
+                run.want(UNBOUNDED)
+        elif run.demand > 0 and self._sink.room() <= 0:
             # Its weight filled a buffer.
-            self.run.demand = 0
+            run.demand = 0
 
     def on_error(self, error: Exception) -> None:
         if self.over:
