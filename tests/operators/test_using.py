@@ -36,10 +36,14 @@ class Opened:
             raise self.raises
 
 
+def make_of(source: Any) -> Callable[[int], Any]:
+    return lambda _: source
+
+
 def around(
     source: Any, opened: Opened, *, eager: bool = True, make: Callable[[int], Any] | None = None
 ) -> Flux[Any]:
-    flux = Flux.using(opened.open, make or (lambda _: source), opened.close, eager=eager)
+    flux = Flux.using(opened.open, make or make_of(source), opened.close, eager=eager)
     return flux.do_finally(lambda signal: opened.log.append(str(signal)))
 
 
@@ -63,7 +67,7 @@ def test_an_eager_clean_up_comes_before_the_end_and_another_one_after_it(fails: 
     for eager, order in ((True, ["close 1", "told"]), (False, ["told", "close 1"])):
         opened = Opened()
         source = Probe(1, fails=fails).source
-        flux = Flux.using(opened.open, lambda _, source=source: source, opened.close, eager=eager)
+        flux = Flux.using(opened.open, make_of(source), opened.close, eager=eager)
 
         def tell(*_: Any, log: list[Any] = opened.log) -> None:
             log.append("told")
@@ -99,9 +103,9 @@ def test_leaving_cancels_the_source_then_cleans_up_once() -> None:
         opened = Opened()
         probe = Probe(1, ends=False)
         probe.log = opened.log
-        subscription = Flux.using(
-            opened.open, lambda _, probe=probe: probe.source, opened.close, eager=eager
-        ).subscribe(None)
+        subscription = Flux.using(opened.open, make_of(probe.source), opened.close, eager=eager).subscribe(
+            None
+        )
         subscription.dispose()
         subscription.dispose()
         assert ["open 1", "source disposed", "close 1"] == opened.log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -156,7 +156,7 @@ async def test_a_cancel_while_the_clean_up_works_leaves_it_alone() -> None:
 
 async def test_a_task_that_is_cancelled_while_it_waits_for_the_clean_up_leaves_it_alone() -> None:
     session = Session(waits=True)
-    task = asyncio.ensure_future(session.around(Flux.just(1)).collect_list())  # type: ignore[arg-type]  # it is awaitable
+    task = asyncio.ensure_future(session.around(Flux.just(1)).collect_list())
     await settle()
     task.cancel()
     await settle()
@@ -300,7 +300,7 @@ class Pool:
         self.suppresses = suppresses
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[int]:
+    async def connect(self) -> AsyncGenerator[int]:
         self.log.append("open")
         try:
             yield 1
