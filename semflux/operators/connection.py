@@ -72,6 +72,9 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
             self.run.is_waiting = True
             self.run.demand = self._sink.room()
             upstream = subscribe_to(self._source, self, self.run)
+            if self.run.driver is None:
+                # Nobody drives it, or not yet: it pushes as it likes.
+                self.run.demand = UNBOUNDED
             if self.over:
                 upstream.dispose()
                 return
@@ -89,11 +92,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         run = self.run
         run.demand -= 1
         self._sink.emit(value)
-        if run.driver is None:
-            if run.demand <= 0:
-                # Nobody drives it: it pushes as it likes.
-                run.want(UNBOUNDED)
-        elif run.demand > 0 and self._sink.room() <= 0:
+        if run.demand > 0 and run.driver is not None and self._sink.room() <= 0:
             # Its weight filled a buffer.
             run.demand = 0
 

@@ -142,8 +142,7 @@ class _WhenLink(Link[Any, Any]):
             self._closed(error, result, raised)
 
         closing = Closing(self.run.driver, clean, done, super().on_error)
-        self.run.drive(closing)
-        closing.start()
+        self._start(closing)
 
     def _closed(self, error: Exception | None, result: Any, raised: Exception | None) -> None:
         if self.stopped:
@@ -169,7 +168,10 @@ class _WhenLink(Link[Any, Any]):
 
     def _close_unseen(self, lease: _Lease) -> None:
         """Nobody listens any more."""
-        closing = Closing(self.run.driver, lease.cancel, dropped)
+        self._start(Closing(self.run.driver, lease.cancel, dropped))
+
+    def _start(self, closing: Closing) -> None:
+        """In the loop that it was subscribed to in, whoever's thread this is."""
         self.run.drive(closing)
         if self._loop is not None and threading.get_ident() != self._thread:
             with contextlib.suppress(RuntimeError):  # the loop is closed: what can be done without it, is

@@ -160,6 +160,7 @@ def test_what_comes_after_the_end() -> None:
 
 def test_an_item_is_changed_or_left_out() -> None:
     assert [item("1"), END] == signals(Mono.just(1).map(str))
+    assert [END] == signals(Mono.just(1).filter(lambda x: x > 1))
     assert [item("1"), END] == signals(Mono.just(1).map_not_none(str))
     assert [END] == signals(Mono.just(1).map_not_none(lambda _: None))
     assert [item(2), END] == signals(Mono.just(1).handle(lambda x, sink: sink.next(x + 1)))

@@ -121,6 +121,24 @@ def test_a_late_number_makes_no_other_one_late() -> None:
     assert [1.0, 2.0, 3.0] == times
 
 
+def test_a_number_of_a_timer_that_cannot_be_stopped_any_more_is_nobodys() -> None:
+    """It was on its way when another thread disposed."""
+
+    class Late(VirtualClock):
+        def call_later(self, delay: float, fn: Any, *args: Any) -> Any:
+            super().call_later(delay, fn, *args)
+            return Uncancelled()
+
+    class Uncancelled:
+        def cancel(self) -> None:
+            """Too late."""
+
+    clock, told = Late(), list[int]()
+    Flux.interval(1.0, clock=clock).subscribe(told.append).dispose()
+    clock.advance(5.0)
+    assert [] == told
+
+
 async def test_a_number_that_nobody_has_asked_for_is_an_overflow() -> None:
     """Unless it may be dropped."""
     clock = VirtualClock()
@@ -240,6 +258,16 @@ async def test_a_limit_ends_what_is_awaited() -> None:
     clock.advance(1.0)
     await settle()
     assert isinstance(watcher.error, TotalTimeoutError)
+
+
+async def test_what_is_awaited_can_be_aborted_from_below() -> None:
+    """It ends without an item."""
+    items: Any = aiter(Flux.from_awaitable(asyncio.Event().wait))
+    reading = asyncio.ensure_future(anext(items))
+    await settle()
+    items._run.abort("enough")
+    with pytest.raises(StopAsyncIteration):
+        await reading
 
 
 async def test_several_awaitables_run_at_the_same_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -11,11 +12,17 @@ import reactivex
 from semflux import Flux, Mono
 from semflux.clock import VirtualClock
 from semflux.errors import ConfigurationError, TotalTimeoutError
+from semflux.operators.lift import NOTHING, Direct
 from semflux.operators.run import UNBOUNDED
+from semflux.operators.subject import EventSubject
 from tests.flux.answers import FRAMES, TYPES, Chunks, chat, settle
 from tests.operators.watching import END, Probe, error, item, raising, signals, watch
 
 FAILURE = ValueError("mine")
+
+
+def take_first(sources: list[Any]) -> Callable[[], Any]:
+    return lambda: sources.pop(0)
 
 
 # repeat
@@ -95,6 +102,26 @@ async def test_a_repeat_can_be_ended_from_below_while_it_waits() -> None:
     assert 63 == len([each async for each in items])
 
 
+def test_a_subscriber_may_leave_while_the_source_is_subscribed_to() -> None:
+    """It is not subscribed to once more, even if it has completed at once."""
+    kept: list[Any] = []
+    left: list[int] = []
+
+    class Leaving(Direct[Any]):
+        def _subscribe_core(self, observer: Any, scheduler: Any = None) -> Any:
+            left.append(1)
+            observer.on_completed()
+            kept[-1].dispose()
+            return NOTHING
+
+    for make in (lambda flux: flux.repeat(9), lambda flux: flux.repeat_when(lambda ends: ends)):
+        subject = reactivex.Subject[Any]()
+        sources: list[Any] = [subject, Leaving()]
+        kept.append(make(Flux.defer(take_first(sources))).subscribe(None))
+        subject.on_completed()
+    assert [1, 1] == left
+
+
 async def test_a_chat_stream_is_repeated_as_a_whole() -> None:
     """Each time with an id of its own; a break closes the one at work."""
     made: list[Chunks] = []
@@ -148,6 +175,23 @@ def test_the_end_of_the_companion_is_the_end() -> None:
     watcher = watch(Flux.from_(source.source).repeat_when(lambda _: control))
     control.on_completed()
     assert ([item(1), END], 1) == (watcher.signals, source.disposed)
+
+
+def test_a_companion_that_is_over_lets_nothing_begin() -> None:
+    """Nor does it later, when somebody still drives what has been left."""
+    over, probe = EventSubject[Any](), Probe(1)
+    over.on_completed()
+    assert [END] == signals(Flux.from_(probe.source).repeat_when(lambda _: over))
+    assert 0 == probe.subscribed
+
+
+async def test_a_repeat_that_was_left_is_not_driven_on() -> None:
+    probe = Probe(1)
+    items: Any = aiter(Flux.from_(probe.source).repeat())
+    assert 1 == await anext(items)
+    driver = items._run.driver
+    items.dispose()
+    assert (True, 64) == (driver.pump(), probe.subscribed)
 
 
 def test_an_item_that_comes_early_waits_for_the_end_of_the_source() -> None:
@@ -272,6 +316,27 @@ async def test_operators_that_ask_by_themselves_are_seen_above_them() -> None:
     assert 20 == len([each async for each in flux])
     assert 8 == asked[0]
     assert max(asked) <= 8
+
+
+async def test_who_wants_all_asks_once() -> None:
+    """However it reads. Where nothing is wanted now, nothing is asked."""
+    asked: list[Any] = []
+    assert 199 == await asyncio.to_thread(Flux.range(0, 200).do_on_request(asked.append).block_last)
+    assert [UNBOUNDED] == asked
+
+    async def slowly() -> AsyncIterator[int]:
+        for number in range(3):
+            await asyncio.sleep(0)
+            yield number
+
+    assert 2 == await asyncio.to_thread(
+        Flux.from_async_iterable(slowly()).do_on_request(asked.append).block_last
+    )
+    assert [UNBOUNDED] * 2 == asked
+    asked.clear()
+    both = Flux.range(0, 64).concat_with(Flux.range(0, 2).do_on_request(asked.append))
+    assert 66 == len([each async for each in both])
+    assert [64] == asked
 
 
 def test_a_request_that_is_refused_is_the_error() -> None:

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import reactivex
+from reactivex.disposable import Disposable
 
 from semflux import Flux, Mono
 from semflux.clock import VirtualClock
@@ -133,6 +135,22 @@ async def test_closing_an_iterator_waits_for_the_clean_up() -> None:
         break
     await settle()
     assert "cancel" == session.log[-1]
+
+
+async def test_a_limit_that_passes_after_a_cancel_is_nobodys() -> None:
+    """The clean-up goes on."""
+    session = Session(waits=True)
+    items: Any = aiter(session.around(Flux.never()))
+    reading = asyncio.ensure_future(anext(items))
+    await settle()
+    items.dispose()
+    with hooked() as dropped:
+        items._run.fail(FAILURE)
+    session.may_close.set()
+    await items.aclose()
+    assert ([], "cancel") == (dropped.errors, session.log[-1])
+    with pytest.raises(StopAsyncIteration):
+        await reading
 
 
 async def test_what_a_clean_up_raises_after_a_cancel_is_dropped() -> None:
@@ -473,3 +491,91 @@ async def test_a_mono_has_an_asynchronous_resource_too() -> None:
     session = Session()
     assert session is await Mono.using_when(session.open, Mono.just, Session.complete)
     assert "complete" == session.log[-1]
+
+
+async def test_a_source_that_ends_in_another_thread_is_cleaned_up_after_in_the_loop() -> None:
+    """And the end comes there too."""
+    where: list[int] = []
+
+    async def close(_: Session) -> None:
+        where.append(threading.get_ident())
+
+    source = reactivex.Subject[Any]()
+    watcher = watch(Flux.using_when(Session().open, lambda _: source, close))
+    await settle()
+    thread = threading.Thread(target=source.on_completed)
+    thread.start()
+    thread.join()
+    await settle()
+    assert ([threading.get_ident()], [END]) == (where, watcher.signals)
+
+
+async def test_a_stream_with_a_resource_can_be_ended_from_below() -> None:
+    """While it opens and while it closes, which goes on, by a failure and by an abort."""
+    for turns, cleaned in ((1, False), (5, True)):
+        for end in (lambda run: run.fail(FAILURE), lambda run: run.abort("enough")):
+            session = Session(waits=True)
+            items: Any = aiter(session.around(Flux.empty()))
+            reading = asyncio.ensure_future(anext(items))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            end(items._run)
+            driver = items._run.driver
+            driver.start_task()
+            assert (True, driver.over, None) == (driver.pump(), True, driver.fill() if cleaned else None)
+            session.may_close.set()
+            with pytest.raises((ValueError, StopAsyncIteration)):
+                await reading
+            assert cleaned == ("complete" in session.log)
+
+
+def test_a_clean_up_that_raises_at_once_is_the_error() -> None:
+    """Where no loop runs, and where one does."""
+    flux = Flux.using_when(Flux.just(1), lambda _: Flux.just(2), raising(CLEANUP))
+    assert [item(2), error(CLEANUP)] == signals(flux)
+    closing = Flux.using_when(Flux.just(1), lambda _: Flux.just(2), Mono.just)
+    assert isinstance(watch(closing).error, ConfigurationError)
+
+
+async def test_a_clean_up_may_be_a_mono() -> None:
+    """It is awaited, as whatever can be."""
+    closed: list[Any] = []
+    flux = Flux.using_when(
+        Flux.just(1), lambda _: Flux.just(2), lambda given: Mono.just(given).do_on_next(closed.append)
+    )
+    assert ([2], [1]) == (await flux.collect_list(), closed)
+    failing = Flux.using_when(Flux.just(1), lambda _: Flux.just(2), raising(CLEANUP))
+    with pytest.raises(KeyError):
+        await failing.collect_list()
+
+
+def test_a_subscriber_may_leave_while_the_stream_of_the_resource_is_cancelled() -> None:
+    """The resource is cleaned up, and nothing is made of it."""
+    kept: list[Any] = []
+    log: list[Any] = []
+
+    def subscribe(observer: Any, scheduler: Any = None) -> Any:
+        subject.subscribe(observer)
+        return Disposable(lambda: kept[0].dispose())
+
+    subject = reactivex.Subject[Any]()
+    kept.append(Flux.using_when(reactivex.create(subscribe), raising(FAILURE), log.append).subscribe(None))
+    subject.on_next(1)
+    assert [1] == log
+
+
+async def test_a_context_manager_may_raise_the_cancel_again() -> None:
+    """That is no error."""
+
+    class Manager:
+        async def __aenter__(self) -> int:
+            return 1
+
+        async def __aexit__(self, *failure: object) -> None:
+            error: Any = failure[1]
+            if error is not None:
+                raise error
+
+    with hooked() as dropped:
+        assert 5 == await Flux.using_when(Manager, lambda _: Flux.just(5, 6)).next()
+    assert [] == dropped.errors
