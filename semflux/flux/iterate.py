@@ -113,9 +113,11 @@ class EventIterator(abc.DisposableBase, Generic[T]):
 
     async def _released(self) -> None:
         self._edge.hand_over()
-        driver = self._run.driver
-        if driver is not None and driver.over:
+        driver, before = self._run.driver, None
+        # One that is over may have made way for another, which cleans up after it.
+        while driver is not None and driver is not before and driver.over:
             await driver.released()
+            driver, before = self._run.driver, driver
 
     def dispose(self) -> None:
         """Cancel the stream, if it is not over; what waits for an item sees the end. Idempotent, and from

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeGuard, TypeVar, overload
@@ -41,7 +40,7 @@ class _Lease:
 class _WhenLink(Link[Any, Any]):
     """Opens, then subscribes, then closes; an end goes down when the clean-up has ended."""
 
-    __slots__ = ("_between", "_inner", "_lease", "_loop", "_make", "_thread")
+    __slots__ = ("_between", "_inner", "_lease", "_loop", "_make")
 
     def __init__(
         self, below: abc.ObserverBase[Any], run: Run, make: Callable[[Any], abc.ObservableBase[Any]]
@@ -52,7 +51,6 @@ class _WhenLink(Link[Any, Any]):
         self._between: Between | None = None
         self._inner: Inner | None = None
         self._loop = running_loop()
-        self._thread = threading.get_ident()
 
     # Opening
 
@@ -173,7 +171,7 @@ class _WhenLink(Link[Any, Any]):
     def _start(self, closing: Closing) -> None:
         """In the loop that it was subscribed to in, whoever's thread this is."""
         self.run.drive(closing)
-        if self._loop is not None and threading.get_ident() != self._thread:
+        if self._loop is not None and running_loop() is not self._loop:
             with contextlib.suppress(RuntimeError):  # the loop is closed: what can be done without it, is
                 self._loop.call_soon_threadsafe(closing.start)
                 return

@@ -237,6 +237,15 @@ async def test_a_resource_that_comes_when_its_subscriber_has_left_is_closed() ->
     await settle()
     assert ["open all the same", "close"] == log
 
+    log.clear()
+    async with aiter(flux(stubborn)) as items:
+        reading = asyncio.ensure_future(anext(items))
+        await settle()
+        items.dispose()
+        with pytest.raises(StopAsyncIteration):
+            await reading
+    assert ["open all the same", "close"] == log
+
     kept: list[Any] = []
 
     async def leaves() -> int:
@@ -430,6 +439,23 @@ async def test_a_dispose_from_another_thread_cleans_up_in_the_loop() -> None:
     thread.join()
     await settle()
     assert [threading.get_ident()] == where
+
+
+def test_a_dispose_between_two_runs_of_the_loop_cleans_up_in_the_next_one() -> None:
+    """It is not lost."""
+    session: list[Session] = []
+
+    async def begin() -> Any:
+        session.append(Session())
+        subscription = session[0].around(Flux.never()).subscribe(None)
+        await settle()
+        return subscription
+
+    with asyncio.Runner() as runner:
+        runner.run(begin()).dispose()
+        assert OPENED == session[0].log
+        runner.run(settle())
+        assert "cancel" == session[0].log[-1]
 
 
 async def test_a_dispose_when_the_loop_is_closed_tells_what_was_not_closed() -> None:
