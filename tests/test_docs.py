@@ -312,15 +312,16 @@ def members_of(cls: type) -> dict[str, Any]:
 
 def operators_table() -> str:
     lines = ["| Method | On | Gives | What |", "|---|---|---|---|"]
-    seen: set[str] = set()
+    seen: set[Any] = set()
     members = {cls: members_of(cls) for cls in (semflux.ChatStream, semflux.Flux, semflux.Mono)}
     for cls, found in members.items():
         for name, member in found.items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            if name.startswith("_") or not inspect.isfunction(function) or name in seen:
+            if name.startswith("_") or not inspect.isfunction(function) or function in seen:
                 continue
-            seen.add(name)
-            owners = [c.__name__ for c in members if name in members[c]]
+            # A method that Mono has in a form of its own has two lines.
+            seen.add(function)
+            owners = [c.__name__ for c in members if members[c].get(name) is member]
             gives = str(inspect.signature(function).return_annotation).replace("Self", "the same")
             said = inspect.cleandoc(inspect.getdoc(getattr(cls, name)) or "").split("\n\n")[0]
             lines.append(

@@ -155,11 +155,18 @@ class MonoMaking(Base[T], Generic[T]):
         cancel: Callable[[R], object] | None = None,
     ) -> Mono[U]: ...
     @classmethod
-    def using_when(cls, resource: Any, make: Callable[[Any], Mono[U]], *ways: Any, **named: Any) -> Mono[U]:
+    def using_when(
+        cls,
+        resource: Any,
+        make: Callable[[Any], Mono[U]],
+        complete: Any = None,
+        error: Any = None,
+        cancel: Any = None,
+    ) -> Mono[U]:
         """For each subscription the Mono that *make* gives for what the async function *resource* gives. One of three
         clean-ups, which may be async, gets it: *complete*, *error* or *cancel*; the end goes down when that has ended.
         Or *resource* gives an async context manager, and there is no clean-up to tell."""
-        return cls.mono_class(using_when(resource, make, *ways, **named))
+        return cls.mono_class(using_when(resource, make, complete, error, cancel))
 
 
 __all__ = ("MonoMaking",)

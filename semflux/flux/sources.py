@@ -65,12 +65,17 @@ class Sources(Base[T], Generic[T]):
     ) -> Flux[U]: ...
     @classmethod
     def using_when(
-        cls, resource: Any, make: Callable[[Any], abc.ObservableBase[U]], *ways: Any, **named: Any
+        cls,
+        resource: Any,
+        make: Callable[[Any], abc.ObservableBase[U]],
+        complete: Any = None,
+        error: Any = None,
+        cancel: Any = None,
     ) -> Flux[U]:
         """For each subscription the stream that *make* gives for what the async function *resource* gives. One of three
         clean-ups, which may be async, gets it: *complete*, *error* or *cancel*; an end goes down when that has ended.
         Or *resource* gives an async context manager, and there is no clean-up to tell."""
-        return cls.flux_class(using_when(resource, make, *ways, **named))
+        return cls.flux_class(using_when(resource, make, complete, error, cancel))
 
     @classmethod
     def first_with_signal(cls, *sources: abc.ObservableBase[U]) -> Flux[U]:

@@ -194,6 +194,7 @@ async def test_an_awaitable_gives_one_item() -> None:
     await settle()
     assert [item(3), END] == watcher.signals
     assert [None] == await Flux.from_awaitable(none).collect_list()
+    assert 4 == await flux.next()
 
 
 async def test_what_an_awaitable_raises_is_the_error() -> None:
