@@ -49,7 +49,7 @@ class Watching(Base[T], Generic[T]):
         return self._same(ops.do_on_subscribe(callback))
 
     def do_on_request(self, callback: Callable[[int], object]) -> Self:
-        """Calls *callback* with how many more items the subscriber wants: all at once for callbacks, with `UNBOUNDED`;
+        """Calls *callback* with how many more items the subscriber wants: all at once for callbacks, with `sys.maxsize`;
         64 at first for `async for`, then as many again as it has taken."""
         return self._same(ops.do_on_request(callback))
 

@@ -74,7 +74,7 @@ def do_on_request(callback: Callable[[int], object]) -> Callable[[abc.Observable
     source is cancelled and that is the error.
 
     A subscription has one demand, that of its last subscriber: what operators in between leave out or put together
-    is not counted anew. A callback subscriber wants all at once: one call, with `UNBOUNDED`. `async for` wants
+    is not counted anew. A callback subscriber wants all at once: one call, with `sys.maxsize`. `async for` wants
     64 items when it begins, and when all that it had are taken, as many as will make it 64 again. Operators that ask
     by themselves (`limit_rate`, `share`, a merge) have a demand of their own: what is above them sees theirs.
 
