@@ -320,20 +320,21 @@ def members_of(cls: type) -> dict[str, Any]:
 
 
 def methods() -> Iterator[tuple[type, str, Any]]:
-    """The public methods of streams: the class that has it first, the name, the function."""
-    seen: set[str] = set()
+    """The public methods of streams: the class that has it first, the name, the function. One that Mono has in a form
+    of its own comes twice."""
+    seen: set[Any] = set()
     for cls in STREAMS:
         for name, member in members_of(cls).items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            if not name.startswith("_") and inspect.isfunction(function) and name not in seen:
-                seen.add(name)
+            if not name.startswith("_") and inspect.isfunction(function) and function not in seen:
+                seen.add(function)
                 yield cls, name, function
 
 
 def operators_table() -> str:
     lines = ["| Method | On | Gives | What |", "|---|---|---|---|"]
     for cls, name, function in methods():
-        owners = [c.__name__ for c in STREAMS if name in members_of(c)]
+        owners = [c.__name__ for c in STREAMS if members_of(c).get(name) is members_of(cls)[name]]
         gives = str(inspect.signature(function).return_annotation).replace("Self", "the same")
         said = inspect.cleandoc(inspect.getdoc(getattr(cls, name)) or "").split("\n\n")[0]
         lines.append(f"| `{name}` | {', '.join(owners)} | `{cell(gives)}` | {cell(' '.join(said.split()))} |")

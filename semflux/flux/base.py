@@ -12,6 +12,7 @@ from semflux.operators.run import run_of
 
 if TYPE_CHECKING:
     from semflux.flux.flux import Flux
+    from semflux.flux.mono import Mono
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -24,6 +25,9 @@ class Base(abc.ObservableBase[T], Generic[T]):
 
     flux_class: ClassVar[type[Flux[Any]]]
     """`Flux`, which is made of classes that are above it."""
+
+    mono_class: ClassVar[type[Mono[Any]]]
+    """`Mono`, in the same way."""
 
     is_chat: ClassVar[bool] = False
     """True for a `ChatStream`: another stream can go on with it."""

@@ -17,7 +17,7 @@ U = TypeVar("U")
 
 
 class Combining(Base[T], Generic[T]):
-    """`start_with`, `concat_with` and the like; for Flux and ChatStream."""
+    """`start_with`, `concat_with` and the like; for Flux, Mono and ChatStream."""
 
     __slots__ = ()
 
@@ -38,6 +38,10 @@ class Combining(Base[T], Generic[T]):
     def switch_if_empty(self, other: abc.ObservableBase[T]) -> Self:
         """*other* where the source completes without an item."""
         return self._same(ops.switch_if_empty(other))
+
+    def or_else(self, other: abc.ObservableBase[T]) -> Self:
+        """The source or *other*, whichever gives an item, completes or fails first; the other one is cancelled."""
+        return self._same(ops.or_else(other))
 
     def merge_with(self, *others: abc.ObservableBase[U]) -> Flux[T | U]:
         """The items of the source and of *others* as they come; an error of any cancels the rest."""

@@ -1,4 +1,4 @@
-"""Sources made of functions: `Flux.create`, `Flux.generate`, `Flux.from_async_iterable`."""
+"""Sources made of functions: `Flux.create`, `Flux.push`, `Flux.generate`, `Flux.range`, `Flux.from_async_iterable`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 from semflux.errors import ConfigurationError
 from semflux.operators.handle import HandleSink
 from semflux.operators.hooks import Hooks
-from semflux.operators.inner import Gate
+from semflux.operators.inner import Gate, OneThread
 from semflux.operators.lift import Direct, Link
 from semflux.operators.run import UNBOUNDED, Run, run_of
 
@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 
 class FluxSink(Link[Any, T], Generic[T]):
-    """What the function of `Flux.create` tells its signals to: from any thread, one at a time.
+    """What the function of `Flux.create` tells its signals to: from any thread, one at a time. That of `Flux.push`
+    takes them from one thread at a time.
 
     Items are kept until they are taken. After an end `next` and `error` go to `Hooks`; after a cancel they do nothing.
     """
@@ -41,11 +42,11 @@ class FluxSink(Link[Any, T], Generic[T]):
     stopped: bool
     over: bool
 
-    def __init__(self, below: abc.ObserverBase[T], run: Run) -> None:
+    def __init__(self, below: abc.ObserverBase[T], run: Run, gate: Gate) -> None:
         super().__init__(below, run)
         self.over = False
         """True once it has ended, or was cancelled."""
-        self._gate = Gate()
+        self._gate = gate
         self._ended = False
         self._on_cancel: list[Callable[[], object]] = []
         self._on_dispose: list[Callable[[], object]] = []
@@ -195,16 +196,17 @@ def _resolve(waiting: asyncio.Future[None]) -> None:
 
 
 class Created(Direct[T]):
-    """A source of what a function tells its sink."""
+    """A source of what a function tells its sink. *gate*: how the sink sees to it that it tells one signal at a time."""
 
-    def __init__(self, function: Callable[[FluxSink[T]], object]) -> None:
+    def __init__(self, function: Callable[[FluxSink[T]], object], gate: Callable[[], Gate] = Gate) -> None:
         super().__init__()
         self._function = function
+        self._gate = gate
 
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        sink: FluxSink[T] = FluxSink(observer, run_of(scheduler))
+        sink: FluxSink[T] = FluxSink(observer, run_of(scheduler), self._gate())
 
         def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
             if not sink.stopped:
@@ -230,27 +232,59 @@ def generated(
         if cleanup is not None:
             clean = cleanup
             sink.on_dispose(lambda: clean(now))
-        working = False
-        left = 0
 
-        def give(more: int) -> None:
-            nonlocal now, working, left
-            left += more
-            if working:
-                return
-            working = True
-            try:
-                while left > 0 and not sink.is_cancelled:
-                    left -= 1
-                    answer: HandleSink[T] = HandleSink()
-                    now = function(now, answer)
-                    _pass_on(answer, sink)
-            finally:
-                working = False
+        def give() -> None:
+            nonlocal now
+            answer: HandleSink[T] = HandleSink()
+            now = function(now, answer)
+            _pass_on(answer, sink)
 
-        sink.on_request(give)
+        _on_demand(sink, give)
 
     return Created(begin)
+
+
+def counted(start: int, count: int) -> Created[int]:
+    """A source of *count* numbers from *start*, as far as they are wanted."""
+    end = start + count
+
+    def begin(sink: FluxSink[int]) -> None:
+        number = start
+
+        def give() -> None:
+            nonlocal number
+            number += 1
+            sink.next(number - 1)
+            if number == end:
+                sink.complete()
+
+        if count:
+            _on_demand(sink, give)
+        else:
+            sink.complete()
+
+    return Created(begin, OneThread)
+
+
+def _on_demand(sink: FluxSink[Any], give: Callable[[], None]) -> None:
+    """Call *give* once for each item that is wanted, never from inside itself."""
+    working = False
+    left = 0
+
+    def go(more: int) -> None:
+        nonlocal working, left
+        left += more
+        if working:
+            return
+        working = True
+        try:
+            while left > 0 and not sink.is_cancelled:
+                left -= 1
+                give()
+        finally:
+            working = False
+
+    sink.on_request(go)
 
 
 def _pass_on(answer: HandleSink[Any], sink: FluxSink[Any]) -> None:
@@ -312,4 +346,4 @@ def iterated(items: AsyncIterable[T]) -> Created[T]:
     return Created(begin)
 
 
-__all__ = ("Created", "FluxSink", "generated", "iterated")
+__all__ = ("Created", "FluxSink", "counted", "generated", "iterated")

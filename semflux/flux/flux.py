@@ -24,7 +24,9 @@ from semflux.flux.making import Making
 from semflux.flux.mono import Mono
 from semflux.flux.pressure import Pressure
 from semflux.flux.recovering import Recovering
+from semflux.flux.repeating import Repeating
 from semflux.flux.sharing import Sharing
+from semflux.flux.sources import Sources
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
 
@@ -36,11 +38,13 @@ W = TypeVar("W")
 
 class Flux(
     Making[T],
+    Sources[T],
     Transforming[T],
     Filtering[T],
     Combining[T],
     Watching[T],
     Recovering[T],
+    Repeating[T],
     Collecting[T],
     Sharing[T],
     Pressure[T],

@@ -90,7 +90,10 @@ class EventIterator(abc.DisposableBase, Generic[T]):
                 await asyncio.sleep(0)
             while not edge.items and not edge.stopped:
                 driver = run.driver
-                run.demand = self._demand
+                if run.asked:
+                    run.want(self._demand)
+                else:
+                    run.demand = self._demand
                 if driver is None or driver.over or edge.reading is not None:
                     await edge.wait()
                 elif not driver.pump():
@@ -110,9 +113,11 @@ class EventIterator(abc.DisposableBase, Generic[T]):
 
     async def _released(self) -> None:
         self._edge.hand_over()
-        driver = self._run.driver
-        if driver is not None and driver.over:
+        driver, before = self._run.driver, None
+        # One that is over may have made way for another, which cleans up after it.
+        while driver is not None and driver is not before and driver.over:
             await driver.released()
+            driver, before = self._run.driver, driver
 
     def dispose(self) -> None:
         """Cancel the stream, if it is not over; what waits for an item sees the end. Idempotent, and from

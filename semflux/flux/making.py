@@ -12,7 +12,8 @@ from semflux.flux.base import Base
 from semflux.flux.creating import Created, FluxSink, generated, iterated
 from semflux.flux.mono import Mono
 from semflux.operators.concat import concat
-from semflux.operators.flat_map import concat_map, merge
+from semflux.operators.deferred import deferred
+from semflux.operators.flat_map import merge
 from semflux.operators.handle import HandleSink
 from semflux.operators.several import combine_latest, first_with_value, zip_
 
@@ -104,7 +105,7 @@ class Making(Base[T], Generic[T]):
     @classmethod
     def defer(cls, make: Callable[[], abc.ObservableBase[U]]) -> Flux[U]:
         """For each subscription the stream that *make* gives then."""
-        return cls.flux_class(concat_map(lambda _: make())(reactivex.of(None)))
+        return cls.flux_class(deferred(make))
 
     @classmethod
     def create(cls, function: Callable[[FluxSink[U]], object]) -> Flux[U]:

@@ -20,7 +20,7 @@ from semflux.errors import SemfluxError
 from semflux.events import Abort, ResponseEnd, ResponseStart, StepStart
 from semflux.normalize import as_semflux_error
 from semflux.operators.hooks import Hooks
-from semflux.operators.run import UNBOUNDED, Run
+from semflux.operators.run import UNBOUNDED, Run, running_loop
 from semflux.operators.subject import EventSubject
 from semflux.state import RunState
 
@@ -54,7 +54,7 @@ class Pump(abc.DisposableBase):
         """The task that waits in `_read`, whoever's it is."""
         self._woken = False
         """True if that task is cancelled by us, so that it goes on here."""
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._thread = threading.get_ident()
         self._running = False
         self._closed = False
@@ -303,15 +303,8 @@ class Pump(abc.DisposableBase):
             task.cancel()
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def _current_task() -> asyncio.Task[Any] | None:
-    return None if _running_loop() is None else asyncio.current_task()
+    return None if running_loop() is None else asyncio.current_task()
 
 
 __all__ = ("Pump",)

@@ -10,6 +10,7 @@ from reactivex import abc
 from semflux import operators as ops
 from semflux.clock import Clock
 from semflux.flux.base import Base
+from semflux.operators.deferred import deferred
 from semflux.operators.flat_map import CONCURRENCY
 from semflux.operators.handle import HandleSink
 from semflux.operators.materialize import Signal
@@ -97,6 +98,10 @@ class Transforming(Base[T], Generic[T]):
     def transform(self, function: Callable[[Self], R]) -> R:
         """What *function* makes of the stream: a chain of operators that has a name."""
         return function(self)
+
+    def transform_deferred(self, function: Callable[[Self], abc.ObservableBase[U]]) -> Flux[U]:
+        """For each subscription what *function* makes of the stream then: a chain with a state of its own."""
+        return self.flux_class(deferred(lambda: function(self)))
 
 
 __all__ = ("Transforming",)

@@ -48,6 +48,11 @@ class Watching(Base[T], Generic[T]):
         """Calls *callback* when the source has been subscribed to, before anything of it goes down."""
         return self._same(ops.do_on_subscribe(callback))
 
+    def do_on_request(self, callback: Callable[[int], object]) -> Self:
+        """Calls *callback* with how many more items the subscriber wants: all at once for callbacks, with `sys.maxsize`;
+        64 at first for `async for`, then as many again as it has taken."""
+        return self._same(ops.do_on_request(callback))
+
     def do_on_terminate(self, callback: Callable[[], object]) -> Self:
         """Calls *callback* before the end or the error goes on; not at a cancel."""
         return self._same(ops.do_on_terminate(callback))

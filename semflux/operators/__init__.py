@@ -37,6 +37,7 @@ from semflux.operators.decide import (
     has_elements,
 )
 from semflux.operators.dedupe_snapshots import dedupe_snapshots
+from semflux.operators.deferred import transform_deferred
 from semflux.operators.distinct import (
     distinct,
     distinct_until_changed,
@@ -49,6 +50,7 @@ from semflux.operators.do_at import (
 )
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
+from semflux.operators.do_on_request import do_on_request
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
 from semflux.operators.flat_map import (
@@ -102,6 +104,7 @@ from semflux.operators.on_error import (
 from semflux.operators.only import only
 from semflux.operators.pipeline import pipeline
 from semflux.operators.redact import redact
+from semflux.operators.repeat import repeat, repeat_when
 from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
 from semflux.operators.scan import (
@@ -110,6 +113,7 @@ from semflux.operators.scan import (
     scan_with,
 )
 from semflux.operators.several import (
+    or_else,
     take_until_other,
 )
 from semflux.operators.single import single
@@ -168,6 +172,7 @@ __all__ = (
     "do_on_each",
     "do_on_error",
     "do_on_next",
+    "do_on_request",
     "do_on_subscribe",
     "do_on_terminate",
     "element_at",
@@ -196,10 +201,13 @@ __all__ = (
     "on_error_resume",
     "on_error_return",
     "only",
+    "or_else",
     "pipeline",
     "redact",
     "reduce",
     "reduce_with",
+    "repeat",
+    "repeat_when",
     "retry",
     "retry_when",
     "scan",
@@ -222,4 +230,5 @@ __all__ = (
     "thinking",
     "timeout",
     "tool_calls",
+    "transform_deferred",
 )

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from semflux.clock import Clock, Timer
 from semflux.errors import ConfigurationError, OperatorError
 from semflux.operators.hooks import Hooks
+from semflux.operators.run import running_loop
 
 Steps: TypeAlias = Generator[float | Awaitable[Any], None, None]
 """What has to be waited for, one after another: seconds, or an awaitable."""
@@ -23,7 +24,8 @@ class Between:
 
     What a step raises goes to *failed*, as does the error of an operator that fails the stream
     meanwhile. Once it is `over` none of the three is called any more. `end` may come from any thread
-    and from inside a step; it cancels the timer, or the one task that there is.
+    and from inside a step; it cancels the timer, or the one task that there is. *what*, in errors, gave
+    what is awaited.
     """
 
     def __init__(
@@ -33,8 +35,11 @@ class Between:
         done: Callable[[], None],
         failed: Callable[[Exception], None],
         aborted: Callable[[str], None],
+        *,
+        what: str = "a callback of a retry",
     ) -> None:
         self.over: bool = False
+        self._what = what
         self._steps = steps
         self._clock = clock
         self._done = done
@@ -45,10 +50,7 @@ class Between:
         self._task: asyncio.Future[Any] | None = None
         self._ended: asyncio.Future[None] | None = None
         self._thread = threading.get_ident()
-        try:
-            self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
-        except RuntimeError:
-            self._loop = None
+        self._loop = running_loop()
 
     def go_on(self) -> None:
         """On to the next step that has to be waited for."""
@@ -81,7 +83,7 @@ class Between:
             _discard(step)
             self.fail(
                 ConfigurationError(
-                    "a callback of a retry gave an awaitable, and no event loop is running to await it in: use "
+                    f"{self._what} gave an awaitable, and no event loop is running to await it in: use "
                     "block(), or subscribe inside asyncio.run(...)"
                 )
             )
@@ -98,7 +100,7 @@ class Between:
         elif isinstance(error, Exception):
             self.fail(error)
         elif task.cancelled() or error is not None:
-            self.fail(OperatorError("what a callback of a retry had given to await was cancelled"))
+            self.fail(OperatorError(f"what {self._what} had given to await was cancelled"))
         else:
             self.go_on()
 

@@ -13,7 +13,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 from semflux.errors import ConfigurationError
 from semflux.operators.hooks import Hooks
 from semflux.operators.lift import subscribe_to
-from semflux.operators.run import Run
+from semflux.operators.run import UNBOUNDED, Run
 
 _ROUNDS = 64
 """Rounds after which the loop may do other things, even if the source never waits."""
@@ -70,7 +70,11 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
             with contextlib.suppress(RuntimeError):
                 self._loop = asyncio.get_running_loop()
             self.run.is_waiting = True
+            self.run.demand = self._sink.room()
             upstream = subscribe_to(self._source, self, self.run)
+            if self.run.driver is None:
+                # Nobody drives it, or not yet: it pushes as it likes.
+                self.run.demand = UNBOUNDED
             if self.over:
                 upstream.dispose()
                 return
@@ -85,11 +89,12 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         if self.over:
             Hooks.drop_next(value)
             return
-        self.run.demand -= 1
+        run = self.run
+        run.demand -= 1
         self._sink.emit(value)
-        if self.run.demand > 0 and self._sink.room() <= 0:
+        if run.demand > 0 and run.driver is not None and self._sink.room() <= 0:
             # Its weight filled a buffer.
-            self.run.demand = 0
+            run.demand = 0
 
     def on_error(self, error: Exception) -> None:
         if self.over:
@@ -138,7 +143,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         try:
             while not self.over:
                 driver = run.driver
-                run.demand = self._sink.room()
+                run.want(self._sink.room())
                 if driver is None or driver.over or run.demand <= 0:
                     return
                 if not driver.pump():
@@ -151,7 +156,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         rounds = 0
         while not self.over:
             driver = run.driver
-            run.demand = self._sink.room()
+            run.want(self._sink.room())
             if driver is None or driver.over or run.demand <= 0:
                 run.is_waiting = run.demand > 0
                 self._waiter = waiter = asyncio.get_running_loop().create_future()

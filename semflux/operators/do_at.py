@@ -9,25 +9,17 @@ from reactivex import Observable, abc
 
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_complete, do_on_error
-from semflux.operators.lift import NOTHING, Lifted, Link, lift
+from semflux.operators.lift import NOTHING, Lifted, PassLink, lift
 from semflux.operators.run import Run
 
 T = TypeVar("T")
-
-
-class _PassLink(Link[Any, Any]):
-    __slots__ = ()
-
-    def on_next(self, value: Any) -> None:
-        if not self.stopped:
-            self.below.on_next(value)
 
 
 class _DoFirst(Lifted[T]):
     """Calls back before the source is subscribed to; so those below, which are subscribed to first, come first."""
 
     def __init__(self, source: abc.ObservableBase[T], callback: Callable[[], object]) -> None:
-        super().__init__(source, _PassLink)
+        super().__init__(source, PassLink)
         self._callback = callback
 
     def _subscribe_core(
@@ -53,7 +45,7 @@ def do_first(callback: Callable[[], object]) -> Callable[[abc.ObservableBase[T]]
     return lambda source: _DoFirst(source, callback)
 
 
-class _DoOnSubscribeLink(_PassLink):
+class _DoOnSubscribeLink(PassLink):
     """Calls back when the source has been subscribed to, before anything of it goes down."""
 
     __slots__ = ("_callback", "_called")

@@ -47,6 +47,26 @@ class Gate:
             raise
 
 
+class OneThread(Gate):
+    """A gate without a lock, for calls from one thread at a time."""
+
+    __slots__ = ()
+
+    def enter(self, function: Callable[..., object], *args: Any) -> None:
+        if self._busy:
+            self._queue.append((function, args))
+            return
+        self._busy = True
+        try:
+            function(*args)
+            while self._queue:
+                function, args = self._queue.popleft()
+                function(*args)
+        finally:
+            self._busy = False
+            self._queue.clear()
+
+
 def unwrapped(source: abc.ObservableBase[T]) -> abc.ObservableBase[T]:
     """What a Flux or Mono is made of, without the edge that its `subscribe` puts below; others as they are."""
     found: abc.ObservableBase[T] = getattr(source, "observable", source)
@@ -91,4 +111,4 @@ class Inner(abc.ObserverBase[Any], Attached):
             self._on_completed(self)
 
 
-__all__ = ("Gate", "Inner", "unwrapped")
+__all__ = ("Gate", "Inner", "OneThread", "unwrapped")

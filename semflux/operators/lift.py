@@ -121,6 +121,16 @@ class Link(abc.ObserverBase[In], Attached, Generic[In, Out]):
             self.below.on_completed()
 
 
+class PassLink(Link[Any, Any]):
+    """A link that passes on what comes."""
+
+    __slots__ = ()
+
+    def on_next(self, value: Any) -> None:
+        if not self.stopped:
+            self.below.on_next(value)
+
+
 class EndingLink(Link[In, Out]):
     """A link that ends the stream with one of its items."""
 
@@ -263,6 +273,7 @@ __all__ = (
     "Lifted",
     "Link",
     "Owned",
+    "PassLink",
     "StageLink",
     "lift",
     "stage_operator",

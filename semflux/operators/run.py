@@ -66,6 +66,7 @@ class Run:
     __slots__ = (
         "__weakref__",
         "alone",
+        "asked",
         "clock",
         "demand",
         "driver",
@@ -99,6 +100,8 @@ class Run:
         """The operator of ours that has failed the stream; None while none has."""
         self.alone: bool = True
         """False if something else than the driver may push, or end the stream: an operator of RxPY."""
+        self.asked: list[Callable[[int], object]] = []
+        """Called with how many more items are wanted: the lowest operator's first, before the driver is told."""
         self.clock: Clock | None = None
         """The time that its source goes by; None for that of the running loop."""
         self.is_waiting: bool = not pull
@@ -109,6 +112,14 @@ class Run:
         """Called when a driver has come, for a subscriber that waits for one."""
         self.state: RunState = state or RunState()
         self.scheduler: RunScheduler = RunScheduler(self, scheduler)
+
+    def want(self, demand: int) -> None:
+        """From now on *demand* items are wanted."""
+        more = demand - self.demand
+        self.demand = demand
+        if more > 0:
+            for asked in tuple(self.asked):
+                asked(more)
 
     def drive(self, driver: Driver) -> None:
         """From now on *driver* is the source."""
@@ -197,12 +208,18 @@ class RunScheduler(PeriodicScheduler):
         return self._timed.schedule_absolute(duetime, action, state)
 
 
-def running_clock() -> Clock | None:
-    """The clock of the running event loop; None where none runs."""
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread; None where none does."""
     try:
-        return LoopClock(asyncio.get_running_loop())
+        return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+def running_clock() -> Clock | None:
+    """The clock of the running event loop; None where none runs."""
+    loop = running_loop()
+    return None if loop is None else LoopClock(loop)
 
 
 def run_of(scheduler: abc.SchedulerBase | None) -> Run:
@@ -210,4 +227,4 @@ def run_of(scheduler: abc.SchedulerBase | None) -> Run:
     return scheduler.run if isinstance(scheduler, RunScheduler) else Run(scheduler=scheduler)
 
 
-__all__ = ("UNBOUNDED", "Driver", "Run", "RunScheduler", "run_of", "running_clock")
+__all__ = ("UNBOUNDED", "Driver", "Run", "RunScheduler", "run_of", "running_clock", "running_loop")

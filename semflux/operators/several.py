@@ -1,4 +1,4 @@
-"""`zip_`, `combine_latest`, `first_with_value`, `take_until_other`: sources that look at one another."""
+"""`zip_`, `combine_latest`, `first_with_value`, `first_with_signal`, `take_until_other`: sources that look at one another."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ def combine_latest(*sources: abc.ObservableBase[Any]) -> Observable[tuple[Any, .
 
 
 class _FirstLink(Link[Any, Any]):
-    """All are subscribed to; the first one that gives an item stays."""
+    """All are subscribed to; the first one that gives an item stays. *any_signal*: or that ends."""
 
-    __slots__ = ("_errors", "_gate", "_inners", "_winner")
+    __slots__ = ("_any_signal", "_errors", "_gate", "_inners", "_winner")
 
-    def __init__(self, below: abc.ObserverBase[Any], run: Run) -> None:
+    def __init__(self, below: abc.ObserverBase[Any], run: Run, *, any_signal: bool) -> None:
         super().__init__(below, run)
+        self._any_signal = any_signal
         self._gate = Gate()
         self._inners: list[Inner] = []
         self._winner: Inner | None = None
@@ -68,14 +69,17 @@ class _FirstLink(Link[Any, Any]):
         self._gate.enter(self._take, inner, value)
 
     def _take(self, inner: Inner, value: Any) -> None:
+        self._win(inner)
+        if self._winner is inner and not self.stopped:
+            self.below.on_next(value)
+
+    def _win(self, inner: Inner) -> None:
         if self._winner is None and not self.stopped:
             self._winner = inner
             losers, self._inners = self._inners, [inner]
             for other in losers:
                 if other is not inner:
                     other.dispose()
-        if self._winner is inner and not self.stopped:
-            self.below.on_next(value)
 
     def _error(self, inner: Inner, error: Exception) -> None:
         self._gate.enter(self._ended, inner, error)
@@ -84,6 +88,8 @@ class _FirstLink(Link[Any, Any]):
         self._gate.enter(self._ended, inner, None)
 
     def _ended(self, inner: Inner, error: Exception | None) -> None:
+        if self._any_signal:
+            self._win(inner)
         if self._winner is inner:
             if error is None:
                 super().on_completed()
@@ -98,6 +104,9 @@ class _FirstLink(Link[Any, Any]):
                 self._lost()
 
     def _lost(self) -> None:
+        if self._any_signal:
+            super().on_completed()
+            return
         failure = EmptySequenceError("first_with_value(): no source had an item")
         if self._errors:
             failure.__cause__ = ExceptionGroup("the errors of the sources", self._errors)
@@ -112,14 +121,15 @@ class _FirstLink(Link[Any, Any]):
 
 
 class _First(Direct[T]):
-    def __init__(self, sources: list[Any]) -> None:
+    def __init__(self, sources: list[Any], *, any_signal: bool) -> None:
         super().__init__()
         self._sources = sources
+        self._any_signal = any_signal
 
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        link = _FirstLink(observer, run_of(scheduler))
+        link = _FirstLink(observer, run_of(scheduler), any_signal=self._any_signal)
         link.begin(self._sources)
         return link
 
@@ -135,7 +145,30 @@ def first_with_value(*sources: abc.ObservableBase[T]) -> Observable[T]:
     ---8--9--|
     ```
     """
-    return _First(_plain(sources))
+    return _First(_plain(sources), any_signal=False)
+
+
+def first_with_signal(*sources: abc.ObservableBase[T]) -> Observable[T]:
+    """The one of *sources* that does anything first: gives an item, completes or fails; the others are cancelled. Without
+    a source, the end. (RxPY's `amb`.)
+
+    ```
+    ------1--2--|    ---X        first_with_signal(a, b)
+    ---X
+    ```
+    """
+    return _First(_plain(sources), any_signal=True)
+
+
+def or_else(other: abc.ObservableBase[T]) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
+    """The source or *other*, whichever does anything first; see `first_with_signal`.
+
+    ```
+    ------1--2--|    ---8--9--|        or_else(b)
+    ---8--9--|
+    ```
+    """
+    return lambda source: first_with_signal(source, other)
 
 
 class _TakeUntilOtherLink(Link[Any, Any]):
@@ -192,4 +225,4 @@ def take_until_other(
     return lift(lambda below, run: _TakeUntilOtherLink(below, run, other))
 
 
-__all__ = ("combine_latest", "first_with_value", "take_until_other", "zip_")
+__all__ = ("combine_latest", "first_with_signal", "first_with_value", "or_else", "take_until_other", "zip_")

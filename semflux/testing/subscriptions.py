@@ -168,7 +168,7 @@ class PullSubscription:
     def request(self, count: int) -> None:
         """Let *count* more items come."""
         self.demand += count
-        self._run.demand = self.demand
+        self._run.want(self.demand)
         self.pull()
 
     def _woken(self) -> None:
@@ -216,7 +216,7 @@ class PullSubscription:
         driver = run.driver
         if driver is None or driver.over or edge.reading is not None:
             return False
-        run.demand = self.demand
+        run.want(self.demand)
         if not driver.pump():
             waiting = driver.fill()
             if waiting is not None:

@@ -71,6 +71,16 @@ async def test_weight_fills_a_buffer_as_well() -> None:
         assert reads.asked < 64 + 12
 
 
+async def test_weight_stops_a_source_that_has_more_to_push_at_once() -> None:
+    """Not at the end of what it has in hand, but at the item that fills the buffer."""
+    small, large = cc({"content": "."}), cc({"content": "x" * 1024 * 1024})
+    given: list[Any] = []
+    shared = chat(b"".join([*[small] * 80, *[large] * 20])).do_on_next(given.append).share()
+    async with aiter(shared) as slow:
+        await anext(slow)
+        assert 80 < len(given) < 80 + 16
+
+
 @pytest.mark.parametrize("policy", ["coalesce", "drop"])
 async def test_a_policy_makes_room_first(policy: Any) -> None:
     """Deltas are joined, HEARTBEAT and RAW go: the source need not wait, and nothing else is lost."""

@@ -21,6 +21,14 @@ CHAT: dict[str, Any] = {
     "holds_items": True,
 }
 
+AGAIN: dict[str, Any] = {
+    "holds_items": True,
+    # The source is subscribed to twice for each subscriber.
+    "recovers": True,
+    # The rule's source has nothing to say the second time.
+    "skip": ["isolates_a_raising_subscriber"],
+}
+
 
 def nothing() -> None:
     pass
@@ -52,8 +60,17 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "index": [(ops.index(), {})],
     "last": [(ops.last(), {"maps_errors": True, "ends_early": True, **FOLDS}), (ops.last(0), FOLDS)],
     "map_not_none": [(ops.map_not_none(same), {})],
+    "or_else": [
+        (ops.or_else(reactivex.never()), {"own_run": True}),
+        (lambda source: source.or_else(reactivex.never()), {"own_run": True}),
+    ],
     "reduce": [(ops.reduce(lambda a, b: b), FOLDS)],
     "reduce_with": [(ops.reduce_with(list, lambda a, b: [*a, b]), FOLDS)],
+    "repeat": [(ops.repeat(0), {}), (ops.repeat(1), AGAIN)],
+    "repeat_when": [
+        (ops.repeat_when(lambda ends: reactivex.of(1)), {}),
+        (ops.repeat_when(lambda ends: ends.pipe(ops.take(2))), AGAIN),
+    ],
     "scan": [(ops.scan(lambda a, b: b), {})],
     "scan_with": [(ops.scan_with(lambda: 0, lambda a, b: b), FOLDS)],
     "single_or_empty": [(ops.single_or_empty(), DECIDES)],
@@ -77,10 +94,15 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "do_on_each": [(ops.do_on_each(same), {})],
     "do_on_subscribe": [(ops.do_on_subscribe(nothing), {})],
     "do_on_terminate": [(ops.do_on_terminate(nothing), {})],
+    "do_on_request": [(ops.do_on_request(same), {})],
     "flat_map": [(ops.flat_map(lambda item: reactivex.of(item)), FOLDS)],
     "materialize": [(ops.materialize(), {"holds_items": True, "recovers": True})],
     "merge_with": [(ops.merge_with(reactivex.empty()), {"holds_items": True, "own_run": True})],
     "take_until_other": [(ops.take_until_other(reactivex.never()), {})],
+    "transform_deferred": [
+        (ops.transform_deferred(lambda source: source), {}),
+        (lambda source: source.transform_deferred(lambda same: same.map(str)), {}),
+    ],
     "checkpoint": [(ops.checkpoint("here"), {})],
     "log": [(ops.log(), {})],
     "name": [(ops.name("numbers"), {})],

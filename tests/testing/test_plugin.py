@@ -104,9 +104,7 @@ def test_clean_where_it_is_switched_off():
 """
 
 
-def run(
-    pytester: pytest.Pytester, source: str, *arguments: str, ini: str = "", blocked: bool = False
-) -> Any:
+def run(pytester: pytest.Pytester, source: str, *arguments: str, ini: str = "", blocked: bool = False) -> Any:
     pytester.makepyprojecttoml(
         f"""
         [tool.pytest.ini_options]
