@@ -27,6 +27,7 @@ from semflux.flux.recovering import Recovering
 from semflux.flux.sharing import Sharing
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
+from semflux.flux.windowing import Windowing
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -44,6 +45,7 @@ class Flux(
     Collecting[T],
     Sharing[T],
     Pressure[T],
+    Windowing[T],
     Generic[T],
 ):
     """A cold stream: each subscription starts it anew, with a request of its own.

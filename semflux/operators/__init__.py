@@ -124,6 +124,13 @@ from semflux.operators.take_while import take_while
 from semflux.operators.terminate import terminate
 from semflux.operators.text import text
 from semflux.operators.timeout import timeout
+from semflux.operators.window import (
+    window,
+    window_timeout,
+    window_until,
+    window_until_changed,
+    window_while,
+)
 
 __all__ = (
     "EventSubject",
@@ -210,4 +217,9 @@ __all__ = (
     "terminate",
     "text",
     "timeout",
+    "window",
+    "window_timeout",
+    "window_until",
+    "window_until_changed",
+    "window_while",
 )
