@@ -10,6 +10,7 @@ connectable.py, sinks.py              a shared stream that is started by hand; a
 from semflux.flux.chat import ChatStream
 from semflux.flux.connectable import Connectable
 from semflux.flux.flux import Flux
+from semflux.flux.grouped import GroupedFlux
 from semflux.flux.iterate import EventIterator
 from semflux.flux.mono import Mono
 from semflux.flux.parse import ByteSource, parse
@@ -23,6 +24,7 @@ __all__ = (
     "EmitResult",
     "EventIterator",
     "Flux",
+    "GroupedFlux",
     "Mono",
     "SignalType",
     "Sink",

@@ -47,6 +47,7 @@ from semflux.operators.do_at import (
 )
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
+from semflux.operators.expand import expand, expand_deep
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
 from semflux.operators.flat_map import (
@@ -54,6 +55,7 @@ from semflux.operators.flat_map import (
     flat_map,
     merge_with,
 )
+from semflux.operators.flat_map_sequential import flat_map_sequential
 from semflux.operators.fold import (
     collect,
     collect_map,
@@ -63,6 +65,7 @@ from semflux.operators.fold import (
     reduce_with,
     single_or_empty,
 )
+from semflux.operators.group_by import group_by
 from semflux.operators.handle import (
     handle,
 )
@@ -118,6 +121,8 @@ from semflux.operators.snapshots import (
     snapshots,
 )
 from semflux.operators.subject import EventSubject
+from semflux.operators.switch_map import switch_map
+from semflux.operators.switch_on_first import switch_on_first
 from semflux.operators.take import take
 from semflux.operators.take_until import take_until
 from semflux.operators.take_while import take_while
@@ -171,10 +176,14 @@ __all__ = (
     "do_on_subscribe",
     "do_on_terminate",
     "element_at",
+    "expand",
+    "expand_deep",
     "fallback_to",
     "filter_",
     "filter_events",
     "flat_map",
+    "flat_map_sequential",
+    "group_by",
     "handle",
     "has_element",
     "has_elements",
@@ -209,6 +218,8 @@ __all__ = (
     "snapshots",
     "start_with",
     "switch_if_empty",
+    "switch_map",
+    "switch_on_first",
     "take",
     "take_until",
     "take_until_other",

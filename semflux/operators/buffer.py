@@ -85,7 +85,6 @@ def buffer_until(
     -----[1, 2]-[3]|
     ```
     """
-
     return _buffered(until(predicate, cut_before))
 
 
@@ -97,7 +96,6 @@ def buffer_while(predicate: Callable[[T], object]) -> Callable[[abc.ObservableBa
     --------[1, 2]-[3]|
     ```
     """
-
     return _buffered(while_(predicate))
 
 
@@ -111,7 +109,6 @@ def buffer_until_changed(
     --------[1, 1]-[2]|
     ```
     """
-
     return _buffered(at_changes(key))
 
 

@@ -15,7 +15,7 @@ from semflux.operators.connection import Connection
 from semflux.operators.delivery import ITEM_WEIGHT, Room, weight_of
 from semflux.operators.lift import NOTHING, Direct, Lifted, Link
 from semflux.operators.reader import NOBODY, Reader
-from semflux.operators.run import UNBOUNDED, Run, run_of
+from semflux.operators.run import Run, run_of
 
 T = TypeVar("T")
 

@@ -25,7 +25,6 @@ from semflux.operators.run import Run
 T = TypeVar("T")
 
 
-
 class _WindowLink(Cutting, PartsLink):
     __slots__ = ("_cut", "_size", "_window")
 
