@@ -129,6 +129,8 @@ class TimedCutting(Cutting):
 
     def set_time(self, name: str, seconds: float, clock: Clock | None) -> None:
         """After how many *seconds* of *clock*, for the operator *name*."""
+        # The timer lets something out while a subscriber that pulls waits for the source.
+        self.run.alone = False
         self._name = name
         self._seconds = seconds
         self._clock = clock

@@ -62,6 +62,11 @@ class _Asking(Reader):
             self.owner.drained()
         return None if self._waiter is None else waiting
 
+    @property
+    def wanted(self) -> int:
+        """Items that are wanted, and do not wait already."""
+        return self.run.demand - len(self.items)
+
     def wake(self) -> None:
         """Its subscriber may have got something in another way."""
         self._wake()
@@ -178,15 +183,16 @@ class Outlet(_Owned):
             ended = self._ended
         if ended is not None:
             reader.end(ended[0])
-        if not held and ended is None:
-            reader.start()
-        else:
-            # From the trampoline, so that a disposable exists before the first item.
-            def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
-                reader.start()
 
+        def begin(*_: Any) -> None:
+            reader.start()
+            self.drained()
+
+        if held or ended is not None:
+            # From the trampoline, so that a disposable exists before the first item.
             CurrentThreadScheduler.singleton().schedule(begin)
-        self.drained()
+        else:
+            begin()
         return reader
 
     def abandon(self) -> None:
@@ -377,7 +383,7 @@ class PartsLink(Link[Any, Any]):
         if main is not None:
             if main.is_hungry:
                 return AHEAD
-            least = min(least, main.run.demand)
+            least = min(least, main.wanted)
         for outlet in self._parts:
             reader = outlet.reader
             if reader is None:
@@ -385,7 +391,7 @@ class PartsLink(Link[Any, Any]):
             elif reader.is_hungry:
                 return AHEAD
             elif reader.run.pull:
-                least = min(least, reader.run.demand)
+                least = min(least, reader.wanted)
         return max(0, least)
 
     def drained(self) -> None:
