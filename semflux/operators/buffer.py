@@ -113,7 +113,7 @@ def buffer_until_changed(
 
 
 class _BufferTimeoutLink(TimedCutting, _BufferLink):
-    __slots__ = ("_clock", "_gate", "_name", "_round", "_seconds", "_timer")
+    pass
 
 
 def buffer_timeout(

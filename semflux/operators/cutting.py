@@ -119,7 +119,6 @@ class TimedCutting(Cutting):
     """Ends a piece some time after its first item, too. The timer may ring on another thread than items come on: both
     come through one gate."""
 
-    __slots__ = ()
     _name: str
     _seconds: float
     _clock: Clock | None

@@ -126,7 +126,7 @@ def window_until_changed(
 
 
 class _WindowTimeoutLink(TimedCutting, _WindowLink):
-    __slots__ = ("_clock", "_gate", "_name", "_round", "_seconds", "_timer")
+    pass
 
 
 def window_timeout(

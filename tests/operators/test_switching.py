@@ -208,7 +208,11 @@ def test_the_source_is_cancelled_when_what_was_made_of_it_ends() -> None:
     kept: list[Any] = []
 
     def kept_and(made: Flux[Any]) -> Any:
-        return lambda first, whole: (kept.append(whole), made)[1]
+        def function(first: Signal[Any], whole: Flux[Any]) -> Flux[Any]:
+            kept.append(whole)
+            return made
+
+        return function
 
     for made, end in ((Flux.empty(), END), (Flux.error(OTHER), error(OTHER))):
         source = reactivex.Subject[Any]()
