@@ -35,6 +35,9 @@ class FlatMapLink(Link[Any, Any]):
         "_waiting",
     )
 
+    stopped: bool
+    upstream: abc.DisposableBase | None
+
     def __init__(
         self,
         below: abc.ObserverBase[Any],

@@ -62,10 +62,9 @@ class _SequentialLink(FlatMapLink):
         else:
             slot.items.append(value)
 
-    def _inner_ended(self, inner: Inner) -> None:
+    def _inner_ended(self, inner: Any) -> None:
         self._inners.discard(inner)
-        if isinstance(inner, _Slot):
-            inner.over = True
+        inner.over = True
         slots = self._slots
         while slots and slots[0].over and not self.stopped:
             slots.popleft()

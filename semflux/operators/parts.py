@@ -282,6 +282,8 @@ class PartsLink(Link[Any, Any]):
 
     __slots__ = ("_connection", "_left", "_main", "_parts")
 
+    below: abc.ObserverBase[Any]
+
     def __init__(self, below: abc.ObserverBase[Any], run: Run) -> None:
         super().__init__(below, run)
         self._parts: dict[Outlet, None] = {}

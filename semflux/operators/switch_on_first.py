@@ -88,8 +88,7 @@ class _SwitchOnFirstLink(Link[Any, Any]):
         """The source goes at the pace of what is below."""
 
     def _inner_next(self, inner: Inner, value: Any) -> None:
-        if not self.stopped:
-            self.below.on_next(value)
+        self.below.on_next(value)
 
     def _inner_error(self, inner: Inner, error: Exception) -> None:
         self.fail(error)

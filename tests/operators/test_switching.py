@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Any
 
 import pytest
@@ -85,6 +86,75 @@ def test_a_late_signal_of_an_old_source_does_not_pass() -> None:
     assert [item(1), item(3)] == watcher.signals
 
 
+def test_what_comes_from_inside_an_item_is_of_its_source_still() -> None:
+    """The old one fails, or ends, after the newer one has come: that is nobody's. After the subscriber has left so is
+    all."""
+    for end in ("on_error", "on_completed"):
+        old, source, new = subjects(3)
+
+        def look(value: Any, *told: Any, end: str = end) -> None:
+            if value == 1:
+                told[1].on_next(told[2])
+                getattr(told[0], end)(*([FAILURE] if end == "on_error" else []))
+
+        watcher = watch(
+            Flux.from_(source)
+            .switch_map(lambda inner: inner)
+            .do_on_next(functools.partial(_with, look, old, source, new))
+        )
+        source.on_next(old)
+        old.on_next(1)
+        new.on_next(2)
+        assert [item(1), item(2)] == watcher.signals
+    for method in ("switch_map", "expand", "expand_deep", "flat_map_sequential"):
+        source = reactivex.Subject[Any]()
+        made = getattr(Flux.from_(source), method)(lambda _: Eager(1, 2, ends=False))
+        taken = made.do_on_next(source.on_next).do_on_next(source.on_next).take(1)
+        watcher = watch(taken)
+        source.on_next(0)
+        assert (2, END, []) == (len(watcher.signals), watcher.signals[-1], source.observers)
+
+
+class Leaving(Direct[Any]):
+    """Its subscriber leaves while it subscribes."""
+
+    def __init__(self, leave: Any) -> None:
+        super().__init__()
+        self.leave = leave
+        self.disposed = 0
+
+    def _subscribe_core(self, observer: Any, scheduler: Any = None) -> Any:
+        self.leave()
+
+        def dispose() -> None:
+            self.disposed += 1
+
+        return Disposable(dispose)
+
+
+@pytest.mark.parametrize("method", ["switch_map", "expand", "expand_deep", "flat_map_sequential"])
+def test_a_source_that_is_left_while_it_is_subscribed_to_is_cancelled(method: str) -> None:
+    source, subscriptions = reactivex.Subject[Any](), list[Any]()
+    leaving = Leaving(lambda: subscriptions[0].dispose())
+    subscriptions.append(getattr(Flux.from_(source), method)(lambda _: leaving).subscribe())
+    source.on_next(1)
+    source.on_completed()
+    assert (1, []) == (leaving.disposed, source.observers)
+
+
+@pytest.mark.parametrize("method", ["switch_map", "expand", "expand_deep", "flat_map_sequential"])
+def test_an_end_from_inside_the_last_item_that_is_taken_is_the_only_one(method: str) -> None:
+    source = reactivex.Subject[Any]()
+    made = getattr(Flux.from_(source), method)(lambda value: Eager(value))
+    watcher = watch(made.do_on_next(lambda _: source.on_completed()).take(1))
+    source.on_next(1)
+    assert [item(1), END] == watcher.signals
+
+
+def _with(look: Any, old: Any, source: Any, new: Any, value: Any) -> None:
+    look(value, old, source, new)
+
+
 def test_an_error_of_any_cancels_the_rest() -> None:
     """Of the newest one, of the source, of the function."""
     source, inner = subjects(2)
@@ -109,6 +179,10 @@ def test_leaving_cancels_the_newest_one_and_the_source() -> None:
     source.on_next(1)
     inner.on_next(1)
     assert ([], []) == (source.observers, inner.observers)
+    eager, source = Eager(1, 2, ends=False), subjects(1)[0]
+    watcher = watch(Flux.from_(source).switch_map(lambda _: eager).take(1))
+    source.on_next(1)
+    assert ([item(1), END], 1, []) == (watcher.signals, eager.disposed, source.observers)
     source, hot = subjects(1)[0], Flux.from_(reactivex.concat(reactivex.of(1), reactivex.never()))
     watcher = watch(Flux.from_(source).switch_map(lambda _: hot).take(1))
     source.on_next(1)

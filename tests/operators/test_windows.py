@@ -22,6 +22,7 @@ from semflux.errors import (
 )
 from semflux.operators import parts, window, window_timeout
 from semflux.operators.delivery import Room
+from semflux.operators.lift import NOTHING, Direct
 from semflux.operators.run import Run
 from tests.frames import DONE, an, cc, cuts, start
 from tests.operators.watching import END, Probe, Watcher, error, item, raising, watch
@@ -439,6 +440,66 @@ async def test_a_failure_from_below_ends_the_chat_stream_in_order() -> None:
         second.signals[-1],
         stream.signals[-1],
     )
+
+
+def test_a_failure_from_below_ends_any_other_stream() -> None:
+    """Its source is cancelled, the window fails, and the stream of windows."""
+    failure, source = TotalTimeoutError("late"), subject()
+    stream = Pulling(Flux.from_(source).window(9))
+    source.on_next(1)
+    window = watch(stream.items[0])
+    stream.run.fail(failure)
+    assert ([item(1), error(failure)], error(failure)) == (window.signals, stream.signals[-1])
+    assert [] == source.observers
+
+
+def test_a_window_may_be_one_source_of_several() -> None:
+    """Of which another one drives the run already: the window is pushed to."""
+    source = subject()
+    windows = watch(Flux.from_(source).window(2))
+    source.on_next(1)
+    run = Run(pull=True, demand=9)
+    run.drive(Pulling(windows.items[0]).run.driver)  # type: ignore[arg-type]  # any driver
+    source.on_next(2)
+    source.on_next(3)
+    watcher = Watcher()
+    windows.items[1].observable.subscribe(watcher, scheduler=run.scheduler)
+    source.on_next(4)
+    assert [item(3), item(4), END] == watcher.signals
+
+
+def test_a_driver_has_nothing_to_wait_for_while_items_wait() -> None:
+    source = subject()
+    windows = watch(Flux.from_(source).window(9))
+    source.on_next(1)
+    each = Pulling(windows.items[0], demand=0)
+    assert [] == each.signals
+    each.run.demand = 1
+    driver: Any = each.run.driver
+    assert driver.fill() is None
+    assert driver.pump()
+    assert [item(1)] == each.signals
+
+
+def test_what_a_source_tells_after_its_end_is_nobody_s() -> None:
+    """As what a subscriber does who leaves twice."""
+
+    class Restless(Direct[Any]):
+        def _subscribe_core(self, observer: Any, scheduler: Any = None) -> Any:
+            for value in (1, 2):
+                observer.on_next(value)
+                observer.on_error(FAILURE)
+                observer.on_completed()
+            self.link = observer
+            return NOTHING
+
+    source = Restless()
+    watcher = watch(Flux.from_(source).window(9))
+    assert (2, error(FAILURE)) == (len(watcher.signals), watcher.signals[-1])
+    assert [item(1), error(FAILURE)] == watch(watcher.items[0]).signals
+    source.link.dispose()
+    source.link.dispose()
+    assert [error(FAILURE)] == watch(Flux.from_(Restless()).group_by(id)).signals[1:]
 
 
 async def test_an_abort_from_below_ends_the_chat_stream_in_order() -> None:
