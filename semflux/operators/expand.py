@@ -8,69 +8,45 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
-from semflux.operators.inner import Gate, Inner
-from semflux.operators.lift import Link, lift
+from semflux.operators.inner import Holding, Inner, MapLink
+from semflux.operators.lift import lift
 from semflux.operators.run import Run
 
 T = TypeVar("T")
 
 
-class _ExpandLink(Link[Any, Any]):
-    """One source after another; all signals come through one gate, so that none is inside another."""
+class _ExpandLink(MapLink):
+    """One source after another."""
 
-    __slots__ = ("_function", "_gate", "_inner", "_waiting")
+    __slots__ = ("_inner", "_waiting")
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, function: Callable[[Any], Any]) -> None:
-        super().__init__(below, run)
-        run.alone = False
-        self._function = function
-        self._gate = Gate()
+        super().__init__(below, run, function)
         self._inner: Inner | None = None
         self._waiting: deque[Any] = deque()
-
-    def on_next(self, value: Any) -> None:
-        if not self.stopped:
-            self._gate.enter(self._take, value)
-
-    def on_error(self, error: Exception) -> None:
-        if not self.stopped:
-            self._gate.enter(self.fail, error)
-
-    def on_completed(self) -> None:
-        if not self.stopped:
-            self.upstream = None
-            self._gate.enter(self._advance)
 
     def _take(self, value: Any) -> None:
         if self.stopped:
             return
         self.below.on_next(value)
-        if self.stopped:
-            return
-        try:
-            self._waiting.append(self._function(value))
-        except Exception as error:
-            self.fail(error)
+        if not self.stopped:
+            self._waiting.append(self.source_of(value))
 
-    def _advance(self) -> None:
+    def _inner_gave(self, inner: Any, value: Any) -> None:
+        self._take(value)
+
+    def _source_ended(self) -> None:
         if self.stopped:
             return
         if not self._waiting:
-            super().on_completed()
+            self._stop()
+            self.below.on_completed()
             return
-        self._inner = inner = Inner(self._inner_next, self._inner_error, self._inner_completed)
-        inner.begin(self._waiting.popleft(), self.run)
-        if self.stopped:
-            inner.dispose()
+        self._inner = inner = self.new_inner()
+        self.begin(inner, self._waiting.popleft())
 
-    def _inner_next(self, inner: Inner, value: Any) -> None:
-        self.on_next(value)
-
-    def _inner_error(self, inner: Inner, error: Exception) -> None:
-        self.on_error(error)
-
-    def _inner_completed(self, inner: Inner) -> None:
-        self.on_completed()
+    def _inner_ended(self, inner: Any) -> None:
+        self._source_ended()
 
     def dispose(self) -> None:
         super().dispose()
@@ -95,62 +71,31 @@ def expand(
     return lift(lambda below, run: _ExpandLink(below, run, function))
 
 
-class _Level(Inner):
-    """A source, and those of its items that wait until what came of the one before is over."""
+class _ExpandDeepLink(MapLink):
+    """The sources on the way down; the last one is at work, what the others give meanwhile waits."""
 
-    __slots__ = ("items", "over")
-
-    def __init__(self, on_next: Any, on_error: Any, on_completed: Any) -> None:
-        super().__init__(on_next, on_error, on_completed)
-        self.items: deque[Any] = deque()
-        self.over = False
-
-
-class _ExpandDeepLink(Link[Any, Any]):
-    """The sources on the way down; the last one is at work."""
-
-    __slots__ = ("_function", "_gate", "_levels", "_top")
+    __slots__ = ("_levels", "_top")
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, function: Callable[[Any], Any]) -> None:
-        super().__init__(below, run)
-        run.alone = False
-        self._function = function
-        self._gate = Gate()
+        super().__init__(below, run, function)
         self._top = self._new_level()
         self._levels = [self._top]
 
-    def _new_level(self) -> _Level:
-        return _Level(self._inner_next, self._inner_error, self._inner_completed)
+    def _new_level(self) -> Holding:
+        return Holding(self._inner_next, self._inner_error, self._inner_completed)
 
-    def on_next(self, value: Any) -> None:
-        self._inner_next(self._top, value)
+    def _take(self, value: Any) -> None:
+        self._inner_gave(self._top, value)
 
-    def on_error(self, error: Exception) -> None:
-        self._inner_error(self._top, error)
+    def _source_ended(self) -> None:
+        self._inner_ended(self._top)
 
-    def on_completed(self) -> None:
-        if not self.stopped:
-            self.upstream = None
-            self._inner_completed(self._top)
-
-    def _inner_next(self, inner: Inner, value: Any) -> None:
-        if not self.stopped:
-            self._gate.enter(self._arrived, inner, value)
-
-    def _inner_error(self, inner: Inner, error: Exception) -> None:
-        if not self.stopped:
-            self._gate.enter(self.fail, error)
-
-    def _inner_completed(self, inner: Inner) -> None:
-        if not self.stopped:
-            self._gate.enter(self._ended, inner)
-
-    def _arrived(self, level: _Level, value: Any) -> None:
-        level.items.append(value)
+    def _inner_gave(self, inner: Any, value: Any) -> None:
+        inner.items.append(value)
         self._advance()
 
-    def _ended(self, level: _Level) -> None:
-        level.over = True
+    def _inner_ended(self, inner: Any) -> None:
+        inner.over = True
         self._advance()
 
     def _advance(self) -> None:
@@ -163,22 +108,17 @@ class _ExpandDeepLink(Link[Any, Any]):
                 levels.pop()
             else:
                 return
-        super().on_completed()
+        if not self.stopped:
+            self._stop()
+            self.below.on_completed()
 
     def _expand(self, value: Any) -> None:
         self.below.on_next(value)
-        if self.stopped:
-            return
-        try:
-            source = self._function(value)
-        except Exception as error:
-            self.fail(error)
-            return
-        level = self._new_level()
-        self._levels.append(level)
-        level.begin(source, self.run)
-        if self.stopped:
-            level.dispose()
+        source = None if self.stopped else self.source_of(value)
+        if not self.stopped:
+            level = self._new_level()
+            self._levels.append(level)
+            self.begin(level, source)
 
     def dispose(self) -> None:
         super().dispose()

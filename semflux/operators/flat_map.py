@@ -10,8 +10,8 @@ import reactivex
 from reactivex import Observable, abc
 
 from semflux.errors import CompositeError, ConfigurationError
-from semflux.operators.inner import Gate, Inner
-from semflux.operators.lift import Link, lift
+from semflux.operators.inner import Inner, MapLink
+from semflux.operators.lift import lift
 from semflux.operators.run import UNBOUNDED, Run
 
 T = TypeVar("T")
@@ -21,22 +21,10 @@ CONCURRENCY = 256
 """Sources that `flat_map` is subscribed to at once, unless told otherwise."""
 
 
-class FlatMapLink(Link[Any, Any]):
-    """All signals, of the source and of the inner ones, come through one gate."""
+class FlatMapLink(MapLink):
+    """Some of the sources at once; the items beyond wait."""
 
-    __slots__ = (
-        "_concurrency",
-        "_delays_errors",
-        "_done",
-        "_errors",
-        "_function",
-        "_gate",
-        "_inners",
-        "_waiting",
-    )
-
-    stopped: bool
-    upstream: abc.DisposableBase | None
+    __slots__ = ("_concurrency", "_delays_errors", "_done", "_errors", "_inners", "_waiting")
 
     def __init__(
         self,
@@ -46,31 +34,17 @@ class FlatMapLink(Link[Any, Any]):
         concurrency: int,
         delays_errors: bool = False,
     ) -> None:
-        super().__init__(below, run)
-        run.alone = False
-        self._function = function
+        super().__init__(below, run, function)
         self._concurrency = concurrency
-        self._gate = Gate()
+        self._delays_errors = delays_errors
         self._inners: set[Inner] = set()
         self._waiting: deque[Any] = deque()
-        self._done = False
-        self._delays_errors = delays_errors
         self._errors: list[Exception] = []
-
-    def on_next(self, value: Any) -> None:
-        if not self.stopped:
-            self._gate.enter(self._take, value)
-
-    def on_error(self, error: Exception) -> None:
-        if not self.stopped:
-            self._gate.enter(self._source_failed, error)
-
-    def on_completed(self) -> None:
-        if not self.stopped:
-            self._gate.enter(self._source_ended)
+        self._done = False
 
     def _source_failed(self, error: Exception) -> None:
         if self._delays_errors:
+            self.upstream = None
             self._errors.append(error)
             self._source_ended()
         else:
@@ -78,15 +52,11 @@ class FlatMapLink(Link[Any, Any]):
 
     def _source_ended(self) -> None:
         self._done = True
-        self.upstream = None
         self._end_if_over()
 
     def _active(self) -> int:
         """How many sources there is no room for another one beside of."""
         return len(self._inners)
-
-    def _new_inner(self) -> Inner:
-        return Inner(self._inner_next, self._inner_error, self._inner_completed)
 
     def _take(self, value: Any) -> None:
         if self.stopped:
@@ -94,52 +64,36 @@ class FlatMapLink(Link[Any, Any]):
         if self._active() >= self._concurrency:
             self._waiting.append(value)
             return
-        try:
-            source = self._function(value)
-        except Exception as error:
-            self.fail(error)
-            return
-        inner = self._new_inner()
-        self._inners.add(inner)
-        inner.begin(source, self.run)
-        if self.stopped:
-            inner.dispose()
-
-    def _inner_next(self, inner: Inner, value: Any) -> None:
-        self._gate.enter(self._emit, value)
-
-    def _inner_error(self, inner: Inner, error: Exception) -> None:
-        self._gate.enter(self._inner_failed, inner, error)
-
-    def _inner_completed(self, inner: Inner) -> None:
-        self._gate.enter(self._inner_ended, inner)
-
-    def _emit(self, value: Any) -> None:
+        source = self.source_of(value)
         if not self.stopped:
-            self.below.on_next(value)
+            inner = self.new_inner()
+            self._inners.add(inner)
+            self.begin(inner, source)
 
-    def _inner_failed(self, inner: Inner, error: Exception) -> None:
+    def _inner_failed(self, inner: Any, error: Exception) -> None:
         if self._delays_errors:
             self._errors.append(error)
             self._inner_ended(inner)
         else:
             self.fail(error)
 
-    def _inner_ended(self, inner: Inner) -> None:
+    def _inner_ended(self, inner: Any) -> None:
         self._inners.discard(inner)
         if self._waiting and not self.stopped:
             self._take(self._waiting.popleft())
         self._end_if_over()
 
     def _end_if_over(self) -> None:
-        if self._done and not self._inners and not self._waiting:
-            if self._errors:
-                super().on_error(CompositeError.of(self._errors))
-            else:
-                super().on_completed()
+        if not self._done or self._inners or self._waiting or self.stopped:
+            return
+        self._stop()
+        if self._errors:
+            self.below.on_error(CompositeError.of(self._errors))
+        else:
+            self.below.on_completed()
 
     def dispose(self) -> None:
-        self.stopped = True
+        self._stop()
         self._waiting.clear()
         inners, self._inners = self._inners, set()
         super().dispose()

@@ -9,23 +9,12 @@ from typing import Any, TypeVar
 from reactivex import Observable, abc
 
 from semflux.operators.flat_map import CONCURRENCY, FlatMapLink, check_concurrency
-from semflux.operators.inner import Inner
+from semflux.operators.inner import Holding, Inner
 from semflux.operators.lift import lift
 from semflux.operators.run import Run
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-
-class _Slot(Inner):
-    """A source, and what came of it before its turn."""
-
-    __slots__ = ("items", "over")
-
-    def __init__(self, on_next: Any, on_error: Any, on_completed: Any) -> None:
-        super().__init__(on_next, on_error, on_completed)
-        self.items: deque[Any] = deque()
-        self.over = False
 
 
 class _SequentialLink(FlatMapLink):
@@ -40,27 +29,24 @@ class _SequentialLink(FlatMapLink):
         delays_errors: bool,
     ) -> None:
         super().__init__(below, run, function, concurrency, delays_errors)
-        self._slots: deque[_Slot] = deque()
+        self._slots: deque[Holding] = deque()
 
     def _active(self) -> int:
         # One that has ended and waits for its turn takes room too: else all of them would wait in memory.
         return len(self._slots)
 
-    def _new_inner(self) -> Inner:
-        slot = _Slot(self._inner_next, self._inner_error, self._inner_completed)
+    def new_inner(self) -> Inner:
+        slot = Holding(self._inner_next, self._inner_error, self._inner_completed)
         self._slots.append(slot)
         return slot
 
-    def _inner_next(self, inner: Inner, value: Any) -> None:
-        self._gate.enter(self._arrived, inner, value)
-
-    def _arrived(self, slot: _Slot, value: Any) -> None:
+    def _inner_gave(self, inner: Any, value: Any) -> None:
         if self.stopped:
             return
-        if slot is self._slots[0]:
+        if inner is self._slots[0]:
             self.below.on_next(value)
         else:
-            slot.items.append(value)
+            inner.items.append(value)
 
     def _inner_ended(self, inner: Any) -> None:
         self._inners.discard(inner)
