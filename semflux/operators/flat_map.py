@@ -44,7 +44,6 @@ class FlatMapLink(MapLink):
 
     def _source_failed(self, error: Exception) -> None:
         if self._delays_errors:
-            self.upstream = None
             self._errors.append(error)
             self._source_ended()
         else:

@@ -127,6 +127,7 @@ class MapLink(Link[Any, Any]):
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
+            self.upstream = None
             self._gate.enter(self._source_failed, error)
 
     def on_completed(self) -> None:
