@@ -13,7 +13,7 @@ from semflux.flux.base import Base
 from semflux.operators.flat_map import CONCURRENCY
 from semflux.operators.group_by import Group
 from semflux.operators.materialize import Signal
-from semflux.operators.parts import Part
+from semflux.operators.part import Part
 
 if TYPE_CHECKING:
     from semflux.flux.flux import Flux

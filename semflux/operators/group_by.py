@@ -7,7 +7,8 @@ from typing import Any, Generic, TypeVar, overload
 
 from reactivex import Observable, abc
 
-from semflux.operators.parts import Outlet, Part, Parted, PartsLink
+from semflux.operators.part import Outlet, Part
+from semflux.operators.parts import Parted, PartsLink
 from semflux.operators.run import Run
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from reactivex import Observable, abc
 from semflux.operators.inner import Inner
 from semflux.operators.lift import Link, lift
 from semflux.operators.materialize import Signal
-from semflux.operators.parts import Outlet, Part
+from semflux.operators.part import Outlet, Part
 from semflux.operators.run import Run
 
 T = TypeVar("T")

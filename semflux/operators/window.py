@@ -19,7 +19,8 @@ from semflux.operators.cutting import (
     until,
     while_,
 )
-from semflux.operators.parts import Outlet, Part, Parted, PartsLink
+from semflux.operators.part import Outlet, Part
+from semflux.operators.parts import Parted, PartsLink
 from semflux.operators.run import Run
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ import reactivex
 import semflux
 from semflux import ChatEventGroup, ChatEventType, Flux, GroupedFlux
 from semflux.errors import AlreadyConsumedError, BufferOverflowError
-from semflux.operators import parts
+from semflux.operators import part
 from semflux.operators.delivery import Room
 from tests.frames import DONE, cc, cuts, tc
 from tests.operators.watching import END, Probe, Watcher, error, item, raising, signals, watch
@@ -132,7 +132,7 @@ def test_a_group_that_waits_for_its_turn_holds_its_items(monkeypatch: pytest.Mon
         return signals(Flux.just(1, 2, 3, 4, 5, 6).group_by(odd).flat_map(lambda each: each, concurrency=1))
 
     assert [*map(item, (1, 3, 5, 2, 4, 6)), END] == one_by_one()
-    monkeypatch.setattr(parts, "HELD", Room(items=2))
+    monkeypatch.setattr(part, "HELD", Room(items=2))
     assert [BufferOverflowError] == [type(signal[1]) for signal in one_by_one()[3:]]
 
 

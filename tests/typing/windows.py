@@ -11,7 +11,7 @@ from semflux import operators as ops
 from semflux.events import AnyChatEvent
 from semflux.operators import Signal
 from semflux.operators.group_by import Group
-from semflux.operators.parts import Part
+from semflux.operators.part import Part
 
 T = ChatEventType
 
