@@ -3,7 +3,7 @@
 pump.py      moves a stream on: bytes to Subject, as far as the subscriber wants
 source.py    pump, Subject and pipeline as one cold observable
 edge.py      where a stream meets its subscriber; iterate.py: the pull side; blocking.py: plain code
-flux.py, mono.py, chat.py, parse.py   what users hold
+flux.py, mono.py, chat.py, grouped.py, parse.py   what users hold
 connectable.py, sinks.py              a shared stream that is started by hand; a stream that is fed by hand
 """
 
