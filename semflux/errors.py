@@ -30,7 +30,7 @@ SemfluxError
     BufferOverflowError            a consumer too slow for its buffer, where its policy says error
     OperatorError
         EmptySequenceError, TooManyItemsError, RetryExhaustedError, BlockingInLoopError,
-        AlreadyConsumedError, BlockedContentError
+        AlreadyConsumedError, BlockedContentError, CompositeError
     RepairError                    strict mode met something it would have had to mend
     LogError
         LogWriteError, LogUnavailableError, ReplayGapError, SlowClientError
@@ -46,6 +46,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from semflux.response import ChatResponse
 
 ErrorPhase: TypeAlias = Literal[
@@ -466,6 +468,26 @@ class BlockedContentError(OperatorError):
     default_kind = "blocked"
 
 
+class CompositeError(OperatorError):
+    """Several sources of one stream failed, and their errors waited for the end; `errors` has them."""
+
+    default_kind = "composite"
+
+    errors: tuple[Exception, ...] = ()
+    """The errors, in the order in which they came."""
+
+    @classmethod
+    def of(cls, errors: Sequence[Exception]) -> Exception:
+        """The one error of *errors*; of several one of this class, with a group of them as its cause."""
+        if len(errors) == 1:
+            return errors[0]
+        names = ", ".join([type(error).__name__ for error in errors])
+        composite = cls(f"{len(errors)} sources failed ({names}): see its `errors`")
+        composite.errors = tuple(errors)
+        composite.__cause__ = ExceptionGroup("the sources that failed", errors)
+        return composite
+
+
 class RepairError(SemfluxError):
     """Strict mode met a departure from the provider's format that would have been mended."""
 
@@ -522,6 +544,7 @@ __all__ = (
     "BlockingInLoopError",
     "BodyError",
     "BufferOverflowError",
+    "CompositeError",
     "ConfigurationError",
     "ConflictError",
     "ConnectError",

@@ -12,6 +12,7 @@ from semflux.operators.run import run_of
 
 if TYPE_CHECKING:
     from semflux.flux.flux import Flux
+    from semflux.flux.grouped import GroupedFlux
     from semflux.flux.mono import Mono
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ class Base(abc.ObservableBase[T], Generic[T]):
 
     mono_class: ClassVar[type[Mono[Any]]]
     """`Mono`, in the same way."""
+    grouped_class: ClassVar[type[GroupedFlux[Any, Any]]]
+    """`GroupedFlux`, as well."""
 
     is_chat: ClassVar[bool] = False
     """True for a `ChatStream`: another stream can go on with it."""
@@ -45,7 +48,11 @@ class Base(abc.ObservableBase[T], Generic[T]):
 
     def _same(self, operator: Callable[[abc.ObservableBase[T]], Observable[T]]) -> Self:
         """With an operator that keeps the items as they are: of the same type."""
-        return type(self)(operator(self._observable))
+        return self._again(operator(self._observable))
+
+    def _again(self, observable: abc.ObservableBase[T]) -> Self:
+        """The same over *observable*."""
+        return type(self)(observable)
 
     def _flux(self, operator: Callable[[abc.ObservableBase[T]], Observable[U]]) -> Flux[U]:
         """With an operator that makes other items."""

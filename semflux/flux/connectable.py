@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactivex import abc
@@ -28,12 +29,15 @@ class Connectable(Generic[F]):
     ```
     """
 
-    __slots__ = ("_publication", "stream")
+    __slots__ = ("_make", "_publication", "stream")
 
-    def __init__(self, stream: F, publication: Publication) -> None:
+    def __init__(
+        self, stream: F, publication: Publication, make: Callable[[abc.ObservableBase[Any]], F]
+    ) -> None:
         self.stream: F = stream
         """The shared stream."""
         self._publication = publication
+        self._make = make
 
     def connect(self) -> abc.DisposableBase:
         """Start the source, if it is not running. Disposing of what this gives cancels it, and ends the stream for all
@@ -46,7 +50,7 @@ class Connectable(Generic[F]):
         Raises:
             ConfigurationError: if *count* is negative.
         """
-        return type(self.stream)(AutoConnect(self._publication, count))
+        return self._make(AutoConnect(self._publication, count))
 
     def ref_count(self, count: int = 1, *, grace: float = 0.0, clock: Clock | None = None) -> F:
         """Start it with the *count*-th subscriber; cancel it when the last one has left, and none came within *grace*
@@ -55,7 +59,7 @@ class Connectable(Generic[F]):
         Raises:
             ConfigurationError: if *count* is below 1, or *grace* is negative.
         """
-        return type(self.stream)(RefCount(self._publication, count, grace, clock))
+        return self._make(RefCount(self._publication, count, grace, clock))
 
 
 __all__ = ("Connectable",)

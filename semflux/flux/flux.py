@@ -29,6 +29,7 @@ from semflux.flux.sharing import Sharing
 from semflux.flux.sources import Sources
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
+from semflux.flux.windowing import Windowing
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -48,6 +49,7 @@ class Flux(
     Collecting[T],
     Sharing[T],
     Pressure[T],
+    Windowing[T],
     Generic[T],
 ):
     """A cold stream: each subscription starts it anew, with a request of its own.

@@ -55,7 +55,7 @@ class Sharing(Base[T], Generic[T]):
         return self._same(cache(count, ttl, chat=self.is_chat, clock=clock))
 
     def _connectable(self, publication: Publication) -> Connectable[Self]:
-        return Connectable(type(self)(publication), publication)
+        return Connectable(self._again(publication), publication, self._again)
 
 
 __all__ = ("Sharing",)

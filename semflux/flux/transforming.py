@@ -58,14 +58,22 @@ class Transforming(Base[T], Generic[T]):
         return self._flux(ops.index())
 
     def flat_map(
-        self, function: Callable[[T], abc.ObservableBase[U]], concurrency: int = CONCURRENCY
+        self,
+        function: Callable[[T], abc.ObservableBase[U]],
+        concurrency: int = CONCURRENCY,
+        *,
+        delay_errors: bool = False,
     ) -> Flux[U]:
-        """The items of the sources that *function* gives, as they come; at most *concurrency* sources at once."""
-        return self._flux(ops.flat_map(function, concurrency))
+        """The items of the sources that *function* gives, as they come; at most *concurrency* sources at once.
+        *delay_errors*: errors wait until all have ended."""
+        return self._flux(ops.flat_map(function, concurrency, delay_errors=delay_errors))
 
-    def concat_map(self, function: Callable[[T], abc.ObservableBase[U]]) -> Flux[U]:
-        """The items of the sources that *function* gives, one source after another, in order."""
-        return self._flux(ops.concat_map(function))
+    def concat_map(
+        self, function: Callable[[T], abc.ObservableBase[U]], *, delay_errors: bool = False
+    ) -> Flux[U]:
+        """The items of the sources that *function* gives, one source after another, in order. *delay_errors*: errors
+        wait until all have ended."""
+        return self._flux(ops.concat_map(function, delay_errors=delay_errors))
 
     def buffer(self, count: int) -> Flux[list[T]]:
         """Lists of *count* items; the last one, of fewer, at the end."""

@@ -51,6 +51,7 @@ from semflux.operators.do_at import (
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
 from semflux.operators.do_on_request import do_on_request
+from semflux.operators.expand import expand, expand_deep
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
 from semflux.operators.flat_map import (
@@ -58,6 +59,7 @@ from semflux.operators.flat_map import (
     flat_map,
     merge_with,
 )
+from semflux.operators.flat_map_sequential import flat_map_sequential
 from semflux.operators.fold import (
     collect,
     collect_map,
@@ -67,6 +69,7 @@ from semflux.operators.fold import (
     reduce_with,
     single_or_empty,
 )
+from semflux.operators.group_by import group_by
 from semflux.operators.handle import (
     handle,
 )
@@ -126,6 +129,8 @@ from semflux.operators.snapshots import (
     snapshots,
 )
 from semflux.operators.subject import EventSubject
+from semflux.operators.switch_map import switch_map
+from semflux.operators.switch_on_first import switch_on_first
 from semflux.operators.take import take
 from semflux.operators.take_until import take_until
 from semflux.operators.take_while import take_while
@@ -133,6 +138,13 @@ from semflux.operators.terminate import terminate
 from semflux.operators.text import text, thinking
 from semflux.operators.timeout import timeout
 from semflux.operators.tool_calls import tool_calls
+from semflux.operators.window import (
+    window,
+    window_timeout,
+    window_until,
+    window_until_changed,
+    window_while,
+)
 
 __all__ = (
     "EventSubject",
@@ -176,10 +188,14 @@ __all__ = (
     "do_on_subscribe",
     "do_on_terminate",
     "element_at",
+    "expand",
+    "expand_deep",
     "fallback_to",
     "filter_",
     "filter_events",
     "flat_map",
+    "flat_map_sequential",
+    "group_by",
     "guard",
     "handle",
     "has_element",
@@ -220,6 +236,8 @@ __all__ = (
     "snapshots",
     "start_with",
     "switch_if_empty",
+    "switch_map",
+    "switch_on_first",
     "take",
     "take_until",
     "take_until_other",
@@ -231,4 +249,9 @@ __all__ = (
     "timeout",
     "tool_calls",
     "transform_deferred",
+    "window",
+    "window_timeout",
+    "window_until",
+    "window_until_changed",
+    "window_while",
 )

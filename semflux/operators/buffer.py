@@ -7,21 +7,24 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
-from semflux.clock import Clock, Timer
-from semflux.errors import ConfigurationError
-from semflux.operators.inner import Gate
-from semflux.operators.lift import Link, lift
+from semflux.clock import Clock
+from semflux.operators.cutting import (
+    Cut,
+    Cutting,
+    TimedCutting,
+    at_changes,
+    by_count,
+    by_count_or_time,
+    until,
+    while_,
+)
+from semflux.operators.lift import lift
 from semflux.operators.run import Run
-from semflux.operators.timing import clock_of
 
 T = TypeVar("T")
-_NONE: Any = object()
-
-Cut = Callable[[Any, int], tuple[bool, bool, bool]]
-"""What to do at an item, given the size of the list so far: let the list out before it, add it, let out after it."""
 
 
-class _BufferLink(Link[Any, Any]):
+class _BufferLink(Cutting):
     __slots__ = ("_cut", "_items")
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, cut: Cut) -> None:
@@ -29,27 +32,14 @@ class _BufferLink(Link[Any, Any]):
         self._cut = cut
         self._items: list[Any] = []
 
-    def on_next(self, value: Any) -> None:
-        if self.stopped:
-            return
-        try:
-            before, adds, after = self._cut(value, len(self._items))
-        except Exception as error:
-            self.fail(error)
-            return
-        if before:
-            self.flush()
-        if adds and not self.stopped:
-            self.add(value)
-        if after:
-            self.flush()
+    @property
+    def size(self) -> int:
+        return len(self._items)
 
     def add(self, value: Any) -> None:
-        """Take *value* into the list."""
         self._items.append(value)
 
     def flush(self) -> None:
-        """Let the list out, unless it is empty."""
         if self._items and not self.stopped:
             items, self._items = self._items, []
             self.below.on_next(items)
@@ -82,9 +72,7 @@ def buffer(count: int) -> Callable[[abc.ObservableBase[T]], Observable[list[T]]]
     Raises:
         ConfigurationError: if *count* is not above zero.
     """
-    if count < 1:
-        raise ConfigurationError(f"buffer({count}): a list has one item at least")
-    return _buffered(lambda: lambda item, size: (False, True, size + 1 == count))
+    return _buffered(by_count("buffer", count))
 
 
 def buffer_until(
@@ -97,12 +85,7 @@ def buffer_until(
     -----[1, 2]-[3]|
     ```
     """
-
-    def cut(item: Any, size: int) -> tuple[bool, bool, bool]:
-        found = bool(predicate(item))
-        return found and cut_before, True, found and not cut_before
-
-    return _buffered(lambda: cut)
+    return _buffered(until(predicate, cut_before))
 
 
 def buffer_while(predicate: Callable[[T], object]) -> Callable[[abc.ObservableBase[T]], Observable[list[T]]]:
@@ -113,12 +96,7 @@ def buffer_while(predicate: Callable[[T], object]) -> Callable[[abc.ObservableBa
     --------[1, 2]-[3]|
     ```
     """
-
-    def cut(item: Any, size: int) -> tuple[bool, bool, bool]:
-        keeps = bool(predicate(item))
-        return not keeps, keeps, False
-
-    return _buffered(lambda: cut)
+    return _buffered(while_(predicate))
 
 
 def buffer_until_changed(
@@ -131,83 +109,11 @@ def buffer_until_changed(
     --------[1, 1]-[2]|
     ```
     """
-
-    def make() -> Cut:
-        latest: Any = _NONE
-
-        def cut(item: Any, size: int) -> tuple[bool, bool, bool]:
-            nonlocal latest
-            found = item if key is None else key(item)
-            changed = latest is not _NONE and latest != found
-            latest = found
-            return changed, True, False
-
-        return cut
-
-    return _buffered(make)
+    return _buffered(at_changes(key))
 
 
-class _BufferTimeoutLink(_BufferLink):
-    """The timer may ring on another thread than items come on: both come through one gate."""
-
-    __slots__ = ("_clock", "_gate", "_round", "_seconds", "_timer")
-
-    def __init__(
-        self, below: abc.ObserverBase[Any], run: Run, cut: Cut, seconds: float, clock: Clock | None
-    ) -> None:
-        super().__init__(below, run, cut)
-        self._seconds = seconds
-        self._clock = clock
-        self._gate = Gate()
-        self._timer: Timer | None = None
-        self._round = 0
-
-    def on_next(self, value: Any) -> None:
-        self._gate.enter(super().on_next, value)
-
-    def on_error(self, error: Exception) -> None:
-        self._gate.enter(self._fail, error)
-
-    def on_completed(self) -> None:
-        self._gate.enter(self._complete)
-
-    def _fail(self, error: Exception) -> None:
-        self._cancel()
-        super().on_error(error)
-
-    def _complete(self) -> None:
-        super().on_completed()
-
-    def add(self, value: Any) -> None:
-        if not self._items:
-            try:
-                clock = clock_of("buffer_timeout()", self._clock, self.run)
-            except ConfigurationError as error:
-                self.fail(error)
-                return
-            self._round += 1
-            self._timer = clock.call_later(self._seconds, self._ring, self._round)
-        super().add(value)
-
-    def _ring(self, number: int) -> None:
-        self._gate.enter(self._flush_of, number)
-
-    def _flush_of(self, number: int) -> None:
-        if number == self._round:
-            self.flush()
-
-    def flush(self) -> None:
-        self._cancel()
-        super().flush()
-
-    def _cancel(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-
-    def dispose(self) -> None:
-        self._cancel()
-        super().dispose()
+class _BufferTimeoutLink(TimedCutting, _BufferLink):
+    pass
 
 
 def buffer_timeout(
@@ -225,13 +131,14 @@ def buffer_timeout(
     Raises:
         ConfigurationError: if *count* or *seconds* is not above zero.
     """
-    if count < 1 or not seconds > 0:
-        raise ConfigurationError(f"buffer_timeout({count}, {seconds!r}): both are above zero")
+    make = by_count_or_time("buffer_timeout", count, seconds)
 
-    def cut(item: Any, size: int) -> tuple[bool, bool, bool]:
-        return False, True, size + 1 >= count
+    def link(below: abc.ObserverBase[Any], run: Run) -> _BufferTimeoutLink:
+        made = _BufferTimeoutLink(below, run, make())
+        made.set_time("buffer_timeout()", seconds, clock)
+        return made
 
-    return lift(lambda below, run: _BufferTimeoutLink(below, run, cut, seconds, clock))
+    return lift(link)
 
 
-__all__ = ("Cut", "buffer", "buffer_timeout", "buffer_until", "buffer_until_changed", "buffer_while")
+__all__ = ("buffer", "buffer_timeout", "buffer_until", "buffer_until_changed", "buffer_while")

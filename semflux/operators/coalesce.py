@@ -38,6 +38,9 @@ class _CoalesceLink(Link[AnyChatEvent, AnyChatEvent]):
         clock: Clock | None,
     ) -> None:
         super().__init__(below, run)
+        if max_delay is not None:
+            # The timer lets something out while a subscriber that pulls waits for the source.
+            run.alone = False
         self._max_chars = max_chars
         self._delay = max_delay
         self._clock = clock

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from reactivex import abc
 
-from semflux.operators.lift import Attached, subscribe_to
+from semflux.operators.lift import Attached, Link, subscribe_to
 from semflux.operators.run import Run
 
 T = TypeVar("T")
@@ -111,4 +111,101 @@ class Inner(abc.ObserverBase[Any], Attached):
             self._on_completed(self)
 
 
-__all__ = ("Gate", "Inner", "OneThread", "unwrapped")
+class Holding(Inner):
+    """One of several whose items come in some order, and what came of it before its turn."""
+
+    __slots__ = ("items", "over")
+
+    def __init__(
+        self,
+        on_next: Callable[[Any, Any], object],
+        on_error: Callable[[Any, Exception], object],
+        on_completed: Callable[[Any], object],
+    ) -> None:
+        super().__init__(on_next, on_error, on_completed)
+        self.items: deque[Any] = deque()
+        """What waits."""
+        self.over: bool = False
+        """True once it has ended."""
+
+
+class MapLink(Link[Any, Any]):
+    """Makes a source of each item. All signals, of the source and of the inner ones, come through one gate."""
+
+    __slots__ = ("_function", "_gate")
+
+    stopped: bool
+    upstream: abc.DisposableBase | None
+
+    def __init__(self, below: abc.ObserverBase[Any], run: Run, function: Callable[[Any], Any]) -> None:
+        super().__init__(below, run)
+        run.alone = False
+        self._function = function
+        self._gate = Gate()
+
+    def on_next(self, value: Any) -> None:
+        if not self.stopped:
+            self._gate.enter(self._take, value)
+
+    def on_error(self, error: Exception) -> None:
+        if not self.stopped:
+            self.upstream = None
+            self._gate.enter(self._source_failed, error)
+
+    def on_completed(self) -> None:
+        if not self.stopped:
+            self.upstream = None
+            self._gate.enter(self._source_ended)
+
+    def _inner_next(self, inner: Inner, value: Any) -> None:
+        self._gate.enter(self._inner_gave, inner, value)
+
+    def _inner_error(self, inner: Inner, error: Exception) -> None:
+        self._gate.enter(self._inner_failed, inner, error)
+
+    def _inner_completed(self, inner: Inner) -> None:
+        self._gate.enter(self._inner_ended, inner)
+
+    def new_inner(self) -> Inner:
+        """The observer of another source."""
+        return Inner(self._inner_next, self._inner_error, self._inner_completed)
+
+    def source_of(self, value: Any) -> Any:
+        """What the function gives for *value*; None if it raised, and the stream has failed."""
+        try:
+            return self._function(value)
+        except Exception as error:
+            self.fail(error)
+            return None
+
+    def begin(self, inner: Inner, source: Any) -> None:
+        """Subscribe *inner* to *source*."""
+        inner.begin(source, self.run)
+        if self.stopped:
+            inner.dispose()
+
+    # Inside the gate
+
+    def _take(self, value: Any) -> None:
+        """The next item of the source."""
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+    def _source_failed(self, error: Exception) -> None:
+        self.fail(error)
+
+    def _source_ended(self) -> None:
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+    def _inner_gave(self, inner: Any, value: Any) -> None:
+        """The next item of an inner source."""
+        if not self.stopped:
+            self.below.on_next(value)
+
+    def _inner_failed(self, inner: Any, error: Exception) -> None:
+        self.fail(error)
+
+    def _inner_ended(self, inner: Any) -> None:
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+
+__all__ = ("Gate", "Holding", "Inner", "MapLink", "OneThread", "unwrapped")

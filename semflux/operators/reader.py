@@ -301,7 +301,7 @@ class Reader(abc.DisposableBase):
     def _finish(self, error: Exception | None) -> None:
         below = self._below
         self.over = True
-        self._below = _NOBODY
+        self._below = NOBODY
         self.owner.left(self)
         try:
             if error is None:
@@ -316,7 +316,7 @@ class Reader(abc.DisposableBase):
         if self.over:
             return
         self.over = True
-        self._below = _NOBODY
+        self._below = NOBODY
         with self._lock:
             self._hold([])
         self._wake()
@@ -378,7 +378,8 @@ class _Nobody(abc.ObserverBase[Any]):
         """Not delivered."""
 
 
-_NOBODY = _Nobody()
+NOBODY = _Nobody()
+"""An observer that takes nothing: in the place of one that has left."""
 _NONE = object()
 _SPARE = 1024
 
@@ -388,4 +389,4 @@ def _resolve(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-__all__ = ("Owner", "Reader")
+__all__ = ("NOBODY", "Owner", "Reader")

@@ -128,7 +128,9 @@ class LeakWatch:
             )
         }
         for loop in self.lasting_loops():
-            threads -= getattr(getattr(loop, "_default_executor", None), "_threads", set())
+            executor: Any = getattr(loop, "_default_executor", None)
+            workers: set[threading.Thread] = getattr(executor, "_threads", set())
+            threads -= workers
         return threads
 
 

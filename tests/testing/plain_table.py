@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import reactivex
+from reactivex.scheduler import ImmediateScheduler
 
 from semflux import Citation, CitedSource, TextDelta, ThinkingDelta, ToolCall, ToolCallEnd
 from semflux import operators as ops
@@ -14,7 +15,13 @@ from semflux.clock import VirtualClock
 from semflux.operators import Signal
 
 DECIDES: dict[str, Any] = {"ends_early": True, "holds_items": True}
+OPEN = ["dispose_reaches_the_source", "dispose_inside_on_next", "lets_go_of_its_source"]
 FOLDS: dict[str, Any] = {"holds_items": True}
+PARTS: dict[str, Any] = {
+    "holds_items": True,
+    # Each subscription gets other parts; and the one that is open keeps the source after a dispose.
+    "skip": ["works_twice", "isolates_a_raising_subscriber", *OPEN],
+}
 CHAT: dict[str, Any] = {
     "items": lambda: [TextDelta("a"), TextDelta("b"), TextDelta("c")],
     "takes_none": False,
@@ -36,6 +43,11 @@ def nothing() -> None:
 
 def same(value: Any) -> Any:
     return value
+
+
+def at_once(value: Any) -> Any:
+    """A source that has told all before subscribing returns: of none of these the next one cuts anything."""
+    return reactivex.return_value(value, ImmediateScheduler.singleton())
 
 
 PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
@@ -102,6 +114,37 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "transform_deferred": [
         (ops.transform_deferred(lambda source: source), {}),
         (lambda source: source.transform_deferred(lambda same: same.map(str)), {}),
+    ],
+    "expand": [(ops.expand(lambda item: reactivex.empty()), {})],
+    "expand_deep": [(ops.expand_deep(lambda item: reactivex.empty()), FOLDS)],
+    "flat_map_sequential": [(ops.flat_map_sequential(lambda item: reactivex.of(item)), FOLDS)],
+    "group_by": [
+        (ops.group_by(same), PARTS),
+        (lambda source: source.group_by(same).flat_map(same), FOLDS),
+        (lambda source: source.group_by(lambda item: 1, str).flat_map(same), FOLDS),
+    ],
+    "switch_map": [(ops.switch_map(at_once), FOLDS)],
+    "switch_on_first": [
+        (ops.switch_on_first(lambda signal, whole: whole), {}),
+        (lambda source: source.switch_on_first(lambda signal, whole: whole.map(str)), {}),
+    ],
+    "window": [(ops.window(1), PARTS), (lambda source: source.window(2).flat_map(same), FOLDS)],
+    "window_timeout": [
+        (ops.window_timeout(1, 1.0, clock=VirtualClock()), PARTS),
+        (lambda source: source.window_timeout(2, 1.0, clock=VirtualClock()).flat_map(same), FOLDS),
+    ],
+    "window_until": [
+        (ops.window_until(lambda item: True), PARTS),
+        (lambda source: source.window_until(lambda item: item == 2).flat_map(same), FOLDS),
+        (lambda source: source.window_until(lambda item: item == 2, True).concat_map(same), FOLDS),
+    ],
+    "window_until_changed": [
+        (ops.window_until_changed(), PARTS),
+        (lambda source: source.window_until_changed().flat_map(same), FOLDS),
+    ],
+    "window_while": [
+        (ops.window_while(lambda item: False), PARTS),
+        (lambda source: source.window_while(lambda item: item == 2).flat_map(same), FOLDS),
     ],
     "checkpoint": [(ops.checkpoint("here"), {})],
     "log": [(ops.log(), {})],
