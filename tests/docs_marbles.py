@@ -116,6 +116,8 @@ PICTURES: dict[str, Picture] = {
     "defer": of("Flux.defer(lambda: a)", "--1--2--|"),
     "create": of("Flux.create(tell)"),
     "generate": of("Flux.generate(count_down, lambda: 3)"),
+    "range": of("Flux.range(5, 3)"),
+    "never": of("Flux.never()"),
     # Change
     "map": of("map(lambda n: n * 10)", "--1--2--3--|"),
     "map_not_none": of("map_not_none({1: 'one', 3: 'three'}.get)", "--1--2--3--|"),
@@ -133,6 +135,14 @@ PICTURES: dict[str, Picture] = {
     "buffer_timeout": of("buffer_timeout(3, 4)", "--1-2-3-------4--------|"),
     "materialize": of("materialize().map(lambda s: s.is_next)", "--1--2--|"),
     "dematerialize": of("materialize().take(2).dematerialize()", "--1--2--3--|"),
+    "window": of("window(2).flat_map(lambda w: w.collect_list())", "--1--2--3--4--|"),
+    "window_until": of("window_until(lambda n: n == 0).flat_map(lambda w: w.count())", "--1--2--0--3--|"),
+    "group_by": of("group_by(lambda n: n % 2).flat_map(lambda g: g.collect_list())", "--1--2--3--4--|"),
+    "flat_map_sequential": of("a.flat_map_sequential({1: b, 2: c}.get)", "--1-2--|", "----x--y|", "-z|"),
+    "switch_map": of("a.switch_map({1: b, 2: c}.get)", "--1-----2--|", "--x--y--z|", "--w|"),
+    "switch_on_first": of("switch_on_first(lambda first, whole: whole.take(first.value))", "--2--5--6--|"),
+    "expand": of("expand(lambda n: Flux.from_iterable(range(n)))", "--2--|"),
+    "repeat": of("repeat(1)", "--1--2--|"),
     # Pick
     "filter": of("filter(lambda n: n % 2)", "--1--2--3--|"),
     "take": of("take(2)", "--1--2--3--4--|"),
@@ -197,6 +207,8 @@ PICTURES: dict[str, Picture] = {
     "zip": of("Flux.zip(a, b)", "--1-----2--3--|", "----8-----9--|"),
     "combine_latest": of("Flux.combine_latest(a, b)", "--1-----2-----|", "----8-----9--|"),
     "first_with_value": of("Flux.first_with_value(a, b)", "----1--2--|", "--8-----9--|"),
+    "first_with_signal": of("Flux.first_with_signal(a, b)", "----1--2--|", "--|"),
+    "or_else": of("a.or_else(b)", "----1--2--|", "--8-----9--|"),
     # Share
     "share": of("share()", "--1--2--3--4--|", joins=(0, 6)),
     "replay": of("replay(1).auto_connect()", "--1--2--3--4--|", joins=(0, 6)),
