@@ -331,7 +331,8 @@ class Normalizer(Stage[Any, AnyChatEvent]):
             self._state.ledger.repair("duplicate_start", "a step that starts inside a step")
             if event.origin.step == self._state.origin.step:
                 return
-            yield from self._close()
+        # Content that came outside of any step is over, too.
+        yield from self._close()
         self._step_open = self._stepped = True
         self._state.origin = event.origin
         self._server_count = 0

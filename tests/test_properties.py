@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import Any
 
@@ -20,6 +19,7 @@ from semflux.normalize import SEAL, Normalizer
 from semflux.stage import chain
 from semflux.state import IMPLIED, Boundaries, RunState
 from semflux.terminate import Terminator
+from semflux.testing.strategies import cuttings, wild_events
 from tests.frames import DONE, STOP, an, cc, chunk, claude, cu, md, meaning, read, sse, start
 from tests.golden import GOLDEN
 from tests.notation import FULL, Machine, draft, show
@@ -29,41 +29,28 @@ ORIGIN = Origin(response_id="r")
 
 # Drafts in any order.
 
-_ids = st.sampled_from(["", "{a,0}", "{b,1}", "{,0}", "{a}"])
-_calls = st.sampled_from(["", "[c1]", "[c2:f]", "[:g]"])
-_words = st.sampled_from(["a", "bc", "ü", "\ud83d", "\ude00"])
-_tokens = st.one_of(
-    st.builds("TEXT{}{}{}".format, st.sampled_from(["+", "-"]), st.just(""), _ids),
-    st.builds("THINK{}{}{}".format, st.sampled_from(["+", "-"]), st.just(""), _ids),
-    st.builds("{}~{}{}".format, st.sampled_from(["TEXT", "THINK"]), _words, _ids),
-    st.builds("TOOL{}{}{}".format, st.sampled_from(["+", "-"]), _calls, _ids),
-    st.builds("TOOL~{}{}{}".format, _calls, _words, _ids),
-    st.builds("SERVER{}{}".format, st.sampled_from(["+", "-"]), _ids),
-    st.builds("SERVER~{}{}".format, _words, _ids),
-    st.builds("REFUSAL~{}".format, _words),
-    st.sampled_from(
-        [
-            "USAGE",
-            "HEARTBEAT",
-            "RAW",
-            "CITATION",
-            "SIGNATURE",
-            "REDACTED",
-            "SEAL",
-            "STEP+0",
-            "STEP+1",
-            "STEP-0",
-        ]
-    ),
-)
-_streams = st.lists(_tokens, max_size=25)
 _boundaries = st.sampled_from([IMPLIED, FULL, Boundaries(text_end=True, tool_ids=True)])
 
 
+def _item(token: str) -> Any:
+    if token == "SEAL":
+        return SEAL
+    item = draft(token)
+    item.origin = ORIGIN
+    return item
+
+
+def _wild(*tokens: str) -> st.SearchStrategy[list[Any]]:
+    return wild_events(also=st.builds(_item, st.sampled_from(tokens)), origin=ORIGIN)
+
+
+_streams = _wild("SEAL", "STEP+0", "STEP+1", "STEP-0")
+
+
 @given(_streams, _boundaries, st.sampled_from(["RESP-", "$", "ABORT", "!!"]))
-def test_row_12_whatever_comes_in_is_balanced(tokens: list[str], boundaries: Boundaries, end: str) -> None:
+def test_row_12_whatever_comes_in_is_balanced(drafts: list[Any], boundaries: Boundaries, end: str) -> None:
     """Per group and key, as many STARTs as ENDs; nothing is open at the end; every text can be encoded."""
-    out = Machine(boundaries).feed(" ".join(["STEP+0", *tokens, end])).out
+    out = Machine(boundaries).feed("STEP+0").push(*drafts).feed(end).out
 
     opened: dict[Any, int] = {}
     for event in out:
@@ -81,9 +68,9 @@ def test_row_12_whatever_comes_in_is_balanced(tokens: list[str], boundaries: Bou
 
 
 @given(_streams, _boundaries, st.sampled_from(["RESP-", "ABORT", "!!"]))
-def test_normalizing_twice_changes_nothing(tokens: list[str], boundaries: Boundaries, end: str) -> None:
+def test_normalizing_twice_changes_nothing(drafts: list[Any], boundaries: Boundaries, end: str) -> None:
     """And the second time there is nothing to repair."""
-    once = Machine(boundaries).feed(" ".join(["STEP+0", *tokens, end])).out
+    once = Machine(boundaries).feed("STEP+0").push(*drafts).feed(end).out
     shown = show(once)
     again = Machine(FULL, strict=True)
     for event in once:
@@ -92,37 +79,31 @@ def test_normalizing_twice_changes_nothing(tokens: list[str], boundaries: Bounda
     assert again.shown == shown
 
 
-@given(_streams, _boundaries, st.sampled_from(["RESP-", "ABORT", "!!"]), st.booleans())
+# Steps of a legal number: their order is the pump's.
+@given(
+    _wild("SEAL", "STEP+0", "STEP-0"), _boundaries, st.sampled_from(["RESP-", "ABORT", "!!"]), st.booleans()
+)
 @settings(max_examples=200)
 def test_whatever_comes_in_the_checker_finds_nothing(
-    tokens: list[str], boundaries: Boundaries, end: str, strict: bool
+    drafts: list[Any], boundaries: Boundaries, end: str, strict: bool
 ) -> None:
     """Normalized, aggregated, terminated: one legal stream, in strict mode too; deltas joined are the aggregate."""
     state = RunState(response_id="r", boundaries=boundaries, strict=strict)
     pipeline = chain(Normalizer(state), Aggregator(state), Terminator(state))
     events: list[ChatEvent] = []
-    # Steps of a legal number: their order is the pump's.
-    legal = [token for token in tokens if token != "STEP+1"]
+    ends_a_step = any(getattr(item, "type", None) is T.STEP_END for item in drafts)
     try:
-        for token in ["RESP+", "STEP+0", *legal]:
-            events += pipeline.push(_item(token))
+        for item in [_item("RESP+"), _item("STEP+0"), *drafts]:
+            events += pipeline.push(item)
         failure = None if end == "RESP-" else SemfluxError("x")
         events += pipeline.push(_item(end)) if end != "!!" else pipeline.finish(failure)
     except SemfluxError as error:
         assert strict
         events += pipeline.finish(error)
 
-    if "STEP-0" not in legal:
+    if not ends_a_step:
         assert violations_of(events) == ()
     assert sum(event.is_terminal for event in events) == 1
-
-
-def _item(token: str) -> Any:
-    if token == "SEAL":
-        return SEAL
-    item = draft(token)
-    item.origin = ORIGIN
-    return item
 
 
 # Bytes.
@@ -130,17 +111,13 @@ def _item(token: str) -> Any:
 _golden = st.sampled_from(GOLDEN)
 
 
-@given(_golden, st.lists(st.integers(0, 5000), max_size=30))
-def test_any_cutting_of_the_bytes_gives_the_same(
-    golden: tuple[str, str, list[bytes]], places: list[int]
-) -> None:
+@given(_golden, st.data())
+def test_any_cutting_of_the_bytes_gives_the_same(golden: tuple[str, str, list[bytes]], data: Any) -> None:
     """The same events and the same ending."""
     dialect, _, frames = golden
-    data = b"".join(frames)
-    bounds = [0, *sorted({min(place, len(data)) for place in places}), len(data)]
-    pieces = [data[a:b] for a, b in itertools.pairwise(bounds)]
+    whole = b"".join(frames)
 
-    assert meaning(read(pieces, dialect)) == meaning(read(data, dialect))
+    assert meaning(read(data.draw(cuttings(whole)), dialect)) == meaning(read(whole, dialect))
 
 
 @given(

@@ -11,6 +11,8 @@ marbles.py             marble_text: what came, as a line of text, and the way ba
 contracts.py           check_operator, check_dialect, check_transport: what holds for all of them
   operator_rules.py    the contract of operators, rule by rule; operator_case.py: what they look through
   dialect_contract.py  that of dialects; transport_contract.py: that of transports; report.py
+strategies/            for hypothesis: streams of events, providers' bytes, cuts, faults
+leaks.py               what a test leaves behind; the pytest plugin is `_semflux_pytest.py`, beside the package
 """
 
 from semflux.testing.aftermath import Aftermath
