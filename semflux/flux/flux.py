@@ -25,6 +25,7 @@ from semflux.flux.mono import Mono
 from semflux.flux.pressure import Pressure
 from semflux.flux.recovering import Recovering
 from semflux.flux.sharing import Sharing
+from semflux.flux.timed import Timed
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
 
@@ -44,6 +45,7 @@ class Flux(
     Collecting[T],
     Sharing[T],
     Pressure[T],
+    Timed[T],
     Generic[T],
 ):
     """A cold stream: each subscription starts it anew, with a request of its own.

@@ -6,16 +6,18 @@ from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from semflux import operators as ops
+from semflux.clock import Clock
 from semflux.flux.blocking import run_blocking
 from semflux.flux.iterate import last_of
 from semflux.flux.recovering import Recovering
+from semflux.flux.timed import Waiting
 from semflux.flux.watching import Watching
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Mono(Watching[T], Recovering[T], Generic[T]):
+class Mono(Watching[T], Recovering[T], Waiting[T], Generic[T]):
     """At most one item. Cold: each `await` or `subscribe` starts it anew.
 
     `await mono` gives the item, None where there is none, and raises the error of the stream.
@@ -49,6 +51,18 @@ class Mono(Watching[T], Recovering[T], Generic[T]):
     def filter(self, predicate: Callable[[T], object]) -> Mono[T]:
         """The item if *predicate* is true of it."""
         return Mono(ops.filter_(predicate)(self._observable))
+
+    def delay_element(self, seconds: float, *, clock: Clock | None = None) -> Mono[T]:
+        """The item *seconds* later than it came; an error at once."""
+        return Mono(ops.delay_elements(seconds, clock=clock)(self._observable))
+
+    def elapsed(self, *, clock: Clock | None = None) -> Mono[tuple[float, T]]:
+        """A tuple of the seconds since the subscription and the item."""
+        return Mono(ops.elapsed(clock=clock)(self._observable))
+
+    def timestamp(self, *, clock: Clock | None = None) -> Mono[tuple[float, T]]:
+        """A tuple of the time at which the item came, in seconds since 1970, UTC, and the item."""
+        return Mono(ops.timestamp(clock=clock)(self._observable))
 
 
 __all__ = ("Mono",)

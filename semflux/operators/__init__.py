@@ -37,6 +37,7 @@ from semflux.operators.decide import (
     has_elements,
 )
 from semflux.operators.dedupe_snapshots import dedupe_snapshots
+from semflux.operators.delay import delay_elements, delay_subscription, delay_until
 from semflux.operators.distinct import (
     distinct,
     distinct_until_changed,
@@ -49,6 +50,7 @@ from semflux.operators.do_at import (
 )
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
+from semflux.operators.elapsed import elapsed, skip_for, take_for, timestamp
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
 from semflux.operators.flat_map import (
@@ -104,6 +106,7 @@ from semflux.operators.pipeline import pipeline
 from semflux.operators.redact import redact
 from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
+from semflux.operators.sample import debounce, sample, throttle_first
 from semflux.operators.scan import (
     index,
     scan,
@@ -155,8 +158,12 @@ __all__ = (
     "concat_map_iterable",
     "concat_with",
     "count",
+    "debounce",
     "dedupe_snapshots",
     "default_if_empty",
+    "delay_elements",
+    "delay_subscription",
+    "delay_until",
     "dematerialize",
     "distinct",
     "distinct_until_changed",
@@ -170,6 +177,7 @@ __all__ = (
     "do_on_next",
     "do_on_subscribe",
     "do_on_terminate",
+    "elapsed",
     "element_at",
     "fallback_to",
     "filter_",
@@ -202,17 +210,20 @@ __all__ = (
     "reduce_with",
     "retry",
     "retry_when",
+    "sample",
     "scan",
     "scan_with",
     "single",
     "single_or_empty",
     "skip",
+    "skip_for",
     "skip_until",
     "skip_while",
     "snapshots",
     "start_with",
     "switch_if_empty",
     "take",
+    "take_for",
     "take_until",
     "take_until_other",
     "take_while",
@@ -220,6 +231,8 @@ __all__ = (
     "terminate",
     "text",
     "thinking",
+    "throttle_first",
     "timeout",
+    "timestamp",
     "tool_calls",
 )

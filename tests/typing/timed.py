@@ -1,0 +1,21 @@
+"""Only checked, never run: the types of operators that go by the time, by a thread, or by a context."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from semflux import Flux
+from semflux.flux import ChatStream, Mono
+
+
+def timed(flux: Flux[int], mono: Mono[int], chat: ChatStream) -> None:
+    assert_type(
+        flux.delay_elements(1).delay_subscription(1).delay_until(lambda item: Flux.just(item)), Flux[int]
+    )
+    assert_type(flux.sample(1).debounce(1).throttle_first(1).take_for(1).skip_for(1), Flux[int])
+    assert_type(flux.elapsed(), Flux[tuple[float, int]])
+    assert_type(flux.timestamp(), Flux[tuple[float, int]])
+    assert_type(mono.delay_element(1).delay_subscription(flux), Mono[int])
+    assert_type(mono.elapsed(), Mono[tuple[float, int]])
+    assert_type(mono.timestamp(), Mono[tuple[float, int]])
+    assert_type(chat.delay_elements(1).take_for(1), ChatStream)
