@@ -41,6 +41,9 @@ class FluxSink(Link[Any, T], Generic[T]):
     stopped: bool
     over: bool
 
+    pushes = True
+    """It has been asked, and tells by itself what comes of it: where no loop runs, nothing is to be waited for."""
+
     def __init__(self, below: abc.ObserverBase[T], run: Run) -> None:
         super().__init__(below, run)
         self.over = False

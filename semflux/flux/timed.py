@@ -10,6 +10,7 @@ from reactivex import abc
 from semflux import operators as ops
 from semflux.clock import Clock
 from semflux.flux.base import Base
+from semflux.operators.publish_on import PREFETCH
 
 if TYPE_CHECKING:
     from semflux.flux.flux import Flux
@@ -31,6 +32,15 @@ class Waiting(Base[T], Generic[T]):
     def delay_until(self, function: Callable[[T], abc.ObservableBase[Any]]) -> Self:
         """Each item waits, in order, until the stream that *function* gives for it has an item, or completes."""
         return self._same(ops.delay_until(function))
+
+    def publish_on(self, scheduler: abc.SchedulerBase, prefetch: int = PREFETCH) -> Self:
+        """What is below gets its signals from *scheduler*, for consumers that compute or block; at most *prefetch*
+        items wait."""
+        return self._same(ops.publish_on(scheduler, prefetch))
+
+    def subscribe_on(self, scheduler: abc.SchedulerBase) -> Self:
+        """The source is subscribed to on *scheduler*; one that waits for bytes needs a loop there."""
+        return self._same(ops.subscribe_on(scheduler))
 
 
 class Timed(Waiting[T], Generic[T]):

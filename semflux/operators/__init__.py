@@ -103,6 +103,7 @@ from semflux.operators.on_error import (
 )
 from semflux.operators.only import only
 from semflux.operators.pipeline import pipeline
+from semflux.operators.publish_on import publish_on, subscribe_on
 from semflux.operators.redact import redact
 from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
@@ -205,6 +206,7 @@ __all__ = (
     "on_error_return",
     "only",
     "pipeline",
+    "publish_on",
     "redact",
     "reduce",
     "reduce_with",
@@ -221,6 +223,7 @@ __all__ = (
     "skip_while",
     "snapshots",
     "start_with",
+    "subscribe_on",
     "switch_if_empty",
     "take",
     "take_for",

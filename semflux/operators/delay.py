@@ -77,7 +77,7 @@ def delay_elements(
     return lift(lambda below, run: _DelayLink(below, run, seconds, clock))
 
 
-class _PassLink(Link[Any, Any]):
+class PassLink(Link[Any, Any]):
     """Waits with its subscription, then passes all on. Until then a dispose ends the waiting."""
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class _DelaySubscription(Lifted[T]):
     def __init__(
         self, source: abc.ObservableBase[Any], until: float | abc.ObservableBase[Any], clock: Clock | None
     ) -> None:
-        super().__init__(source, _PassLink)
+        super().__init__(source, PassLink)
         self._until = until
         self._clock = clock
 
@@ -99,7 +99,7 @@ class _DelaySubscription(Lifted[T]):
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
         run = run_of(scheduler)
-        link = _PassLink(observer, run)
+        link = PassLink(observer, run)
         until = self._until
 
         def begin() -> None:
@@ -240,4 +240,4 @@ def delay_until(
     return lift(lambda below, run: _DelayUntilLink(below, run, function))
 
 
-__all__ = ("delay_elements", "delay_subscription", "delay_until")
+__all__ = ("PassLink", "delay_elements", "delay_subscription", "delay_until")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import reactivex
+from reactivex.scheduler import ImmediateScheduler
 
 from semflux import Citation, CitedSource, TextDelta, ThinkingDelta, ToolCall, ToolCallEnd
 from semflux import operators as ops
@@ -116,6 +117,11 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
         (ops.debounce(1.0, clock=VirtualClock()), TIMED),
         (ops.debounce(1.0, clock=Hasty()), TIMED),
     ],
+    "publish_on": [
+        (ops.publish_on(ImmediateScheduler.singleton()), {"own_run": True}),
+        (ops.publish_on(ImmediateScheduler.singleton(), 1), {"own_run": True}),
+    ],
+    "subscribe_on": [(ops.subscribe_on(ImmediateScheduler.singleton()), {})],
     "elapsed": [(ops.elapsed(clock=VirtualClock()), {})],
     "sample": [(ops.sample(1.0, clock=VirtualClock()), TIMED), (ops.sample(1.0, clock=Hasty()), TIMED)],
     "skip_for": [(ops.skip_for(1.0, clock=VirtualClock()), TIMED)],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import assert_type
 
+from reactivex.scheduler import ThreadPoolScheduler
+
 from semflux import Flux
 from semflux.flux import ChatStream, Mono
 
@@ -18,4 +20,8 @@ def timed(flux: Flux[int], mono: Mono[int], chat: ChatStream) -> None:
     assert_type(mono.delay_element(1).delay_subscription(flux), Mono[int])
     assert_type(mono.elapsed(), Mono[tuple[float, int]])
     assert_type(mono.timestamp(), Mono[tuple[float, int]])
+    thread = ThreadPoolScheduler(1)
+    assert_type(flux.publish_on(thread).publish_on(thread, 1).subscribe_on(thread), Flux[int])
+    assert_type(mono.publish_on(thread).subscribe_on(thread), Mono[int])
+    assert_type(chat.publish_on(thread).subscribe_on(thread), ChatStream)
     assert_type(chat.delay_elements(1).take_for(1), ChatStream)
