@@ -164,6 +164,7 @@ from semflux.model import (
     ChatModel,
     Prompt,
 )
+from semflux.operators.context import Context
 from semflux.operators.hooks import (
     Hooks,
 )
@@ -232,6 +233,7 @@ __all__ = (
     "Connectable",
     "ConnectionLostError",
     "ContentFilter",
+    "Context",
     "ContextLengthError",
     "Custom",
     "EmitResult",

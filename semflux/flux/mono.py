@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
+from reactivex import abc
+
 from semflux import operators as ops
 from semflux.clock import Clock
 from semflux.flux.blocking import run_blocking
@@ -12,6 +14,8 @@ from semflux.flux.iterate import last_of
 from semflux.flux.recovering import Recovering
 from semflux.flux.timed import Waiting
 from semflux.flux.watching import Watching
+from semflux.operators.context import Context
+from semflux.operators.context_write import deferred
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -31,6 +35,11 @@ class Mono(Watching[T], Recovering[T], Waiting[T], Generic[T]):
         # nobody promised is rare, and checking for None at each `await model.prompt(...).call()` is not.
         item: Generator[Any, None, Any] = last_of(self._observable).__await__()
         return item
+
+    @classmethod
+    def defer_contextual(cls, make: Callable[[Context], abc.ObservableBase[U]]) -> Mono[U]:
+        """For each subscription the stream that *make* gives for its context; see `context_write`."""
+        return Mono(deferred(make))
 
     def block(self, timeout: float | None = None) -> T:
         """Wait for the item in plain code; None where there is none.

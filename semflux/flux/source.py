@@ -41,7 +41,7 @@ class ChatSource(Direct[AnyChatEvent]):
         run = run_of(scheduler)
         if run.driver is not None:
             # Another source of this subscription (of a merge, of a concat) is driven by it already.
-            run = Run()
+            run = Run().within(run)
         if self._prepare is not None and not run.state.started:
             self._prepare(run)
         self.runs.add(run)
@@ -55,7 +55,7 @@ class ChatSource(Direct[AnyChatEvent]):
             start = _start_task if pump.waits else Pump.run_now
 
             def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
-                start(pump)
+                run.inside(start, pump)
 
             CurrentThreadScheduler.singleton().schedule(begin)
         return link

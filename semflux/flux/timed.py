@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from reactivex import abc
@@ -10,12 +10,15 @@ from reactivex import abc
 from semflux import operators as ops
 from semflux.clock import Clock
 from semflux.flux.base import Base
+from semflux.operators.context import Context
+from semflux.operators.context_write import deferred
 from semflux.operators.publish_on import PREFETCH
 
 if TYPE_CHECKING:
     from semflux.flux.flux import Flux
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Waiting(Base[T], Generic[T]):
@@ -41,6 +44,17 @@ class Waiting(Base[T], Generic[T]):
     def subscribe_on(self, scheduler: abc.SchedulerBase) -> Self:
         """The source is subscribed to on *scheduler*; one that waits for bytes needs a loop there."""
         return self._same(ops.subscribe_on(scheduler))
+
+    def context_write(self, change: Mapping[Any, Any] | Callable[[Context], Context]) -> Self:
+        """What is above sees *change* in its `Context`: a mapping that is added, or a function of the context. Keys that
+        are context variables are set while code above runs."""
+        return self._same(ops.context_write(change))
+
+    def transform_deferred_contextual(
+        self, function: Callable[[Self, Context], abc.ObservableBase[U]]
+    ) -> Flux[U]:
+        """For each subscription what *function* makes of the stream and the context of that one."""
+        return self.flux_class(deferred(lambda context: function(self, context)))
 
 
 class Timed(Waiting[T], Generic[T]):

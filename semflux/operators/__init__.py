@@ -29,6 +29,7 @@ from semflux.operators.concat import (
 from semflux.operators.concat_map_iterable import (
     concat_map_iterable,
 )
+from semflux.operators.context_write import context_write
 from semflux.operators.decide import (
     all_,
     any_,
@@ -158,6 +159,7 @@ __all__ = (
     "concat_map",
     "concat_map_iterable",
     "concat_with",
+    "context_write",
     "count",
     "debounce",
     "dedupe_snapshots",

@@ -72,7 +72,7 @@ class Inner(abc.ObserverBase[Any], Attached):
     def begin(self, source: abc.ObservableBase[Any], run: Run) -> None:
         """Subscribe to *source*, with a Run of its own on the scheduler of *run*: its demand is its own."""
         run.alone = False
-        self.connect(subscribe_to(unwrapped(source), self, Run(scheduler=run.scheduler)))
+        self.connect(subscribe_to(unwrapped(source), self, Run(scheduler=run.scheduler).within(run)))
 
     def on_next(self, value: Any) -> None:
         if not self.stopped:

@@ -31,16 +31,24 @@ class Direct(Observable[Out]):
         return self._subscribe_core(observer, run.scheduler)
 
 
+def _subscribe(
+    source: abc.ObservableBase[In], observer: abc.ObserverBase[In], run: Run
+) -> abc.DisposableBase:
+    if isinstance(source, Direct):
+        direct: Direct[In] = source
+        return direct.subscribe_link(observer, run)
+    run.alone = False
+    return source.subscribe(observer, scheduler=run.scheduler)
+
+
 def subscribe_to(
     source: abc.ObservableBase[In], observer: abc.ObserverBase[In], run: Run
 ) -> abc.DisposableBase:
     """Subscribe *observer* on behalf of *run*. What goes wrong in doing so is its `on_error`."""
     try:
-        if isinstance(source, Direct):
-            direct: Direct[In] = source
-            return direct.subscribe_link(observer, run)
-        run.alone = False
-        return source.subscribe(observer, scheduler=run.scheduler)
+        if run.variables is not None:
+            return run.inside(_subscribe, source, observer, run)
+        return _subscribe(source, observer, run)
     except Exception as error:
         # RxPY hands what a subscribe function raises back to the caller; here it is the stream's error.
         observer.on_error(error)

@@ -58,7 +58,7 @@ class _Hop(Attached):
         self._seen = 0
         self._waiter: asyncio.Future[None] | None = None
         self._pulled = run.pull and run.driver is None
-        self._above = above = Run(pull=True, state=run.state)
+        self._above = above = Run(pull=True, state=run.state).within(run)
         above.clock = run.clock
         self._connection: Connection | None = Connection(source, self, above)
         if self._pulled:
@@ -197,7 +197,7 @@ class _Hop(Attached):
 
     def fail(self, error: SemfluxError) -> None:
         """End the stream with *error*: at its first stage, if it has one."""
-        self._on_loop(lambda: self._above.fail(error) or self._cut(error))
+        self._on_loop(lambda: self._fail(error))
 
     def abort(self, reason: str) -> None:
         """End the stream with ABORT."""
@@ -207,10 +207,11 @@ class _Hop(Attached):
         if self._connection is not None:
             self._connection.on_loop(function)
 
-    def _cut(self, error: SemfluxError) -> None:
-        if self._connection is not None:
-            self._connection.dispose()
-        self.end(error)
+    def _fail(self, error: SemfluxError) -> None:
+        if not self._above.fail(error):
+            if self._connection is not None:
+                self._connection.dispose()
+            self.end(error)
 
     def _wake(self) -> None:
         with self._lock:

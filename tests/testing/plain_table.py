@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import reactivex
@@ -40,6 +41,7 @@ class Hasty(VirtualClock):
         return timer
 
 
+VARIABLE: ContextVar[int] = ContextVar("VARIABLE")
 TIMED: dict[str, Any] = {"holds_items": True}
 
 PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
@@ -122,6 +124,10 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
         (ops.publish_on(ImmediateScheduler.singleton(), 1), {"own_run": True}),
     ],
     "subscribe_on": [(ops.subscribe_on(ImmediateScheduler.singleton()), {})],
+    "context_write": [
+        (ops.context_write({"key": 1}), {"own_run": True}),
+        (ops.context_write({VARIABLE: 1}), {"own_run": True}),
+    ],
     "elapsed": [(ops.elapsed(clock=VirtualClock()), {})],
     "sample": [(ops.sample(1.0, clock=VirtualClock()), TIMED), (ops.sample(1.0, clock=Hasty()), TIMED)],
     "skip_for": [(ops.skip_for(1.0, clock=VirtualClock()), TIMED)],

@@ -6,7 +6,7 @@ from typing import assert_type
 
 from reactivex.scheduler import ThreadPoolScheduler
 
-from semflux import Flux
+from semflux import Context, Flux
 from semflux.flux import ChatStream, Mono
 
 
@@ -25,3 +25,11 @@ def timed(flux: Flux[int], mono: Mono[int], chat: ChatStream) -> None:
     assert_type(mono.publish_on(thread).subscribe_on(thread), Mono[int])
     assert_type(chat.publish_on(thread).subscribe_on(thread), ChatStream)
     assert_type(chat.delay_elements(1).take_for(1), ChatStream)
+
+
+def contextual(flux: Flux[int], mono: Mono[int], chat: ChatStream, context: Context) -> None:
+    assert_type(flux.context_write({"key": 1}), Flux[int])
+    assert_type(chat.context_write(lambda context: context.put("key", 1).put_all({}).delete("a")), ChatStream)
+    assert_type(Flux.defer_contextual(lambda context: Flux.just(len(context))), Flux[int])
+    assert_type(Mono.defer_contextual(lambda context: mono), Mono[int])
+    assert_type(flux.transform_deferred_contextual(lambda stream, context: stream.map(str)), Flux[str])
