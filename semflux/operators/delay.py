@@ -168,7 +168,7 @@ class _DelayUntilLink(Link[Any, Any]):
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
-            self._gate.enter(self.fail, error)
+            self._gate.enter(self.cut, error)
 
     def on_completed(self) -> None:
         if not self.stopped:
@@ -201,7 +201,7 @@ class _DelayUntilLink(Link[Any, Any]):
         self._gate.enter(self._release)
 
     def _inner_error(self, inner: Inner, error: Exception) -> None:
-        self._gate.enter(self.fail, error)
+        self._gate.enter(self.cut, error)
 
     def _release(self) -> None:
         if self.stopped:

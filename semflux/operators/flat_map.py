@@ -44,7 +44,7 @@ class _FlatMapLink(Link[Any, Any]):
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
-            self._gate.enter(self.fail, error)
+            self._gate.enter(self.cut, error)
 
     def on_completed(self) -> None:
         if not self.stopped:
@@ -76,7 +76,7 @@ class _FlatMapLink(Link[Any, Any]):
         self._gate.enter(self._emit, value)
 
     def _inner_error(self, inner: Inner, error: Exception) -> None:
-        self._gate.enter(self.fail, error)
+        self._gate.enter(self.cut, error)
 
     def _inner_completed(self, inner: Inner) -> None:
         self._gate.enter(self._inner_ended, inner)

@@ -13,6 +13,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
 from semflux.errors import SemfluxError
+from semflux.operators.hooks import Hooks
 from semflux.operators.run import Run, run_of
 from semflux.stage import Stage
 
@@ -118,6 +119,11 @@ class Link(abc.ObserverBase[In], Attached, Generic[In, Out]):
 
     def fail(self, error: Exception) -> None:
         """A function of the user raised: stop what is above, then tell what is below."""
+        if not self.stopped:
+            self.cut(Hooks.operator_error(error))
+
+    def cut(self, error: Exception) -> None:
+        """Another source failed: stop what is above, then tell what is below."""
         if not self.stopped:
             self.dispose()
             self.below.on_error(error)
