@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ _PACKAGE = str(Path(__file__).parent.parent)
 
 def _site() -> str:
     """The line of the user's that called this library."""
-    frame = sys._getframe(1)
+    frame = inspect.currentframe()
+    assert frame is not None  # CPython has them
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return f"{frame.f_code.co_name}, {frame.f_code.co_filename}:{frame.f_lineno}"

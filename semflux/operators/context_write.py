@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from reactivex import Observable, abc
 
@@ -54,7 +54,9 @@ class ContextRun(Run):
         self.base = base
         self.context = context
         self.variables = base.variables
-        own = [key for key in context if isinstance(key, contextvars.ContextVar)]
+        own: list[contextvars.ContextVar[Any]] = [
+            key for key in context if isinstance(key, contextvars.ContextVar)
+        ]
         if own:
             self.variables = contextvars.copy_context()
             for key in own:
@@ -161,7 +163,7 @@ def context_write(
     transport of a model, and the tasks that are made there.
     """
     if isinstance(change, Mapping):
-        values: Mapping[Any, Any] = dict(change)
+        values: Mapping[Any, Any] = Context(cast("Mapping[Any, Any]", change))
         return lambda source: _ContextWrite(source, lambda context: context.put_all(values))
     function: Callable[[Context], Context] = change
     return lambda source: _ContextWrite(source, function)

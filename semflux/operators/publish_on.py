@@ -268,9 +268,12 @@ class _SubscribeOn(Lifted[T]):
         return link
 
     def _schedule(self, begin: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        def now(scheduler: abc.SchedulerBase, state: object = None) -> None:
+            begin()
+
         def act(scheduler: abc.SchedulerBase, state: object = None) -> None:
             # From that thread's trampoline, so that a disposable exists before the first item.
-            CurrentThreadScheduler.singleton().schedule(lambda *_: begin())
+            CurrentThreadScheduler.singleton().schedule(now)
 
         try:
             self._scheduler.schedule(act)
