@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
@@ -163,7 +163,8 @@ def context_write(
     transport of a model, and the tasks that are made there.
     """
     if isinstance(change, Mapping):
-        values: Mapping[Any, Any] = Context(cast("Mapping[Any, Any]", change))
+        given: Any = change
+        values = Context(given)
         return lambda source: _ContextWrite(source, lambda context: context.put_all(values))
     function: Callable[[Context], Context] = change
     return lambda source: _ContextWrite(source, function)
