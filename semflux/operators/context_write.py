@@ -163,7 +163,7 @@ def context_write(
     transport of a model, and the tasks that are made there.
     """
     if isinstance(change, Mapping):
-        given: Any = change
+        given: Any = change  # pyright: ignore[reportUnknownVariableType]  # narrowed to one of nothing known
         values = Context(given)
         return lambda source: _ContextWrite(source, lambda context: context.put_all(values))
     function: Callable[[Context], Context] = change
