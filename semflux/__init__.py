@@ -166,6 +166,7 @@ from semflux.model import (
     ChatModel,
     Prompt,
 )
+from semflux.operators.context import Context
 from semflux.operators.hooks import (
     Hooks,
 )
@@ -235,6 +236,7 @@ __all__ = (
     "Connectable",
     "ConnectionLostError",
     "ContentFilter",
+    "Context",
     "ContextLengthError",
     "Custom",
     "EmitResult",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from reactivex import Observable, abc
 
 from semflux.flux.edge import attach, edge_of
+from semflux.operators.assembly import assembled
+from semflux.operators.hooks import Hooks
 from semflux.operators.run import run_of
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ class Base(abc.ObservableBase[T], Generic[T]):
     """True for a `ChatStream`: another stream can go on with it."""
 
     def __init__(self, observable: abc.ObservableBase[T]) -> None:
-        self._observable = observable
+        watched = Hooks.wrap is not None or Hooks.debug
+        self._observable = assembled(observable) if watched else observable
 
     @property
     def observable(self) -> abc.ObservableBase[T]:

@@ -11,6 +11,7 @@ from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler
 
 from semflux.errors import ConfigurationError
+from semflux.operators.context import Context
 from semflux.operators.handle import HandleSink
 from semflux.operators.hooks import Hooks
 from semflux.operators.inner import Gate, OneThread
@@ -42,6 +43,9 @@ class FluxSink(Link[Any, T], Generic[T]):
     stopped: bool
     over: bool
 
+    pushes = True
+    """It has been asked, and tells by itself what comes of it: where no loop runs, nothing is to be waited for."""
+
     def __init__(self, below: abc.ObserverBase[T], run: Run, gate: Gate) -> None:
         super().__init__(below, run)
         self.over = False
@@ -68,6 +72,11 @@ class FluxSink(Link[Any, T], Generic[T]):
     def error(self, error: Exception) -> None:
         """Fail the stream."""
         self._gate.enter(self._finish, error)
+
+    @property
+    def context(self) -> Context:
+        """What the subscriber says; see `Flux.context_write`."""
+        return self.run.context
 
     @property
     def is_cancelled(self) -> bool:
@@ -211,7 +220,7 @@ class Created(Direct[T]):
         def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
             if not sink.stopped:
                 try:
-                    self._function(sink)
+                    sink.run.inside(self._function, sink)
                 except Exception as error:
                     sink.error(error)
 

@@ -27,6 +27,7 @@ from semflux.flux.recovering import Recovering
 from semflux.flux.repeating import Repeating
 from semflux.flux.sharing import Sharing
 from semflux.flux.sources import Sources
+from semflux.flux.timed import Timed
 from semflux.flux.transforming import Transforming
 from semflux.flux.watching import Watching
 from semflux.flux.windowing import Windowing
@@ -50,6 +51,7 @@ class Flux(
     Sharing[T],
     Pressure[T],
     Windowing[T],
+    Timed[T],
     Generic[T],
 ):
     """A cold stream: each subscription starts it anew, with a request of its own.

@@ -12,7 +12,8 @@ from semflux.flux.base import Base
 from semflux.flux.creating import Created, FluxSink, generated, iterated
 from semflux.flux.mono import Mono
 from semflux.operators.concat import concat
-from semflux.operators.deferred import deferred
+from semflux.operators.context import Context
+from semflux.operators.deferred import deferred, deferred_contextual
 from semflux.operators.flat_map import merge
 from semflux.operators.handle import HandleSink
 from semflux.operators.several import combine_latest, first_with_value, zip_
@@ -106,6 +107,11 @@ class Making(Base[T], Generic[T]):
     def defer(cls, make: Callable[[], abc.ObservableBase[U]]) -> Flux[U]:
         """For each subscription the stream that *make* gives then."""
         return cls.flux_class(deferred(make))
+
+    @classmethod
+    def defer_contextual(cls, make: Callable[[Context], abc.ObservableBase[U]]) -> Flux[U]:
+        """For each subscription the stream that *make* gives for its context; see `context_write`."""
+        return cls.flux_class(deferred_contextual(make))
 
     @classmethod
     def create(cls, function: Callable[[FluxSink[U]], object]) -> Flux[U]:

@@ -17,10 +17,12 @@ from semflux.flux.iterate import last_of
 from semflux.flux.mono_making import MonoMaking
 from semflux.flux.recovering import Recovering
 from semflux.flux.repeating import Repeating
+from semflux.flux.timed import Waiting
 from semflux.flux.watching import Watching
 from semflux.operators.after_item import after_item
 from semflux.operators.concat import concat
-from semflux.operators.deferred import deferred
+from semflux.operators.context import Context
+from semflux.operators.deferred import deferred, deferred_contextual
 from semflux.operators.handle import HandleSink
 from semflux.operators.replay import cache
 from semflux.operators.several import zip_
@@ -33,7 +35,7 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 
-class Mono(MonoMaking[T], Combining[T], Watching[T], Recovering[T], Repeating[T], Generic[T]):
+class Mono(MonoMaking[T], Combining[T], Watching[T], Recovering[T], Repeating[T], Waiting[T], Generic[T]):
     """At most one item. Cold: each `await` or `subscribe` starts it anew.
 
     `await mono` gives the item, None where there is none, and raises the error of the stream.
@@ -47,6 +49,11 @@ class Mono(MonoMaking[T], Combining[T], Watching[T], Recovering[T], Repeating[T]
         # nobody promised is rare, and checking for None at each `await model.prompt(...).call()` is not.
         item: Generator[Any, None, Any] = last_of(self._observable).__await__()
         return item
+
+    @classmethod
+    def defer_contextual(cls, make: Callable[[Context], abc.ObservableBase[U]]) -> Mono[U]:
+        """For each subscription the stream that *make* gives for its context; see `context_write`."""
+        return Mono(deferred_contextual(make))
 
     def block(self, timeout: float | None = None) -> T:
         """Wait for the item in plain code; None where there is none.
@@ -128,8 +135,21 @@ class Mono(MonoMaking[T], Combining[T], Watching[T], Recovering[T], Repeating[T]
         """For each subscription what *function* makes of it then."""
         return Mono(deferred(lambda: function(self)))
 
+    def delay_element(self, seconds: float, *, clock: Clock | None = None) -> Mono[T]:
+        """The item *seconds* later than it came; an error at once."""
+        return Mono(ops.delay_elements(seconds, clock=clock)(self._observable))
+
+    def elapsed(self, *, clock: Clock | None = None) -> Mono[tuple[float, T]]:
+        """A tuple of the seconds since the subscription and the item."""
+        return Mono(ops.elapsed(clock=clock)(self._observable))
+
+    def timestamp(self, *, clock: Clock | None = None) -> Mono[tuple[float, T]]:
+        """A tuple of the time at which the item came, in seconds since 1970, UTC, and the item."""
+        return Mono(ops.timestamp(clock=clock)(self._observable))
+
 
 # What the mixins make.
 Base.mono_class = Mono
+
 
 __all__ = ("Mono",)

@@ -55,7 +55,7 @@ class ChatSource(Direct[AnyChatEvent]):
             start = _start_task if pump.waits else Pump.run_now
 
             def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
-                start(pump)
+                run.inside(start, pump)
 
             CurrentThreadScheduler.singleton().schedule(begin)
         return link

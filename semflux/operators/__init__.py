@@ -29,6 +29,7 @@ from semflux.operators.concat import (
 from semflux.operators.concat_map_iterable import (
     concat_map_iterable,
 )
+from semflux.operators.context_write import context_write
 from semflux.operators.decide import (
     all_,
     any_,
@@ -38,6 +39,7 @@ from semflux.operators.decide import (
 )
 from semflux.operators.dedupe_snapshots import dedupe_snapshots
 from semflux.operators.deferred import transform_deferred
+from semflux.operators.delay import delay_elements, delay_subscription, delay_until
 from semflux.operators.distinct import (
     distinct,
     distinct_until_changed,
@@ -51,6 +53,7 @@ from semflux.operators.do_at import (
 from semflux.operators.do_finally import SignalType, do_finally
 from semflux.operators.do_on import do_on_cancel, do_on_complete, do_on_error, do_on_next
 from semflux.operators.do_on_request import do_on_request
+from semflux.operators.elapsed import elapsed, skip_for, take_for, timestamp
 from semflux.operators.expand import expand, expand_deep
 from semflux.operators.filter import filter_
 from semflux.operators.filter_events import filter_events
@@ -106,10 +109,12 @@ from semflux.operators.on_error import (
 )
 from semflux.operators.only import only
 from semflux.operators.pipeline import pipeline
+from semflux.operators.publish_on import publish_on, subscribe_on
 from semflux.operators.redact import redact
 from semflux.operators.repeat import repeat, repeat_when
 from semflux.operators.retry import retry, retry_when
 from semflux.operators.run import Run
+from semflux.operators.sample import debounce, sample, throttle_first
 from semflux.operators.scan import (
     index,
     scan,
@@ -170,9 +175,14 @@ __all__ = (
     "concat_map",
     "concat_map_iterable",
     "concat_with",
+    "context_write",
     "count",
+    "debounce",
     "dedupe_snapshots",
     "default_if_empty",
+    "delay_elements",
+    "delay_subscription",
+    "delay_until",
     "dematerialize",
     "distinct",
     "distinct_until_changed",
@@ -187,6 +197,7 @@ __all__ = (
     "do_on_request",
     "do_on_subscribe",
     "do_on_terminate",
+    "elapsed",
     "element_at",
     "expand",
     "expand_deep",
@@ -219,6 +230,7 @@ __all__ = (
     "only",
     "or_else",
     "pipeline",
+    "publish_on",
     "redact",
     "reduce",
     "reduce_with",
@@ -226,19 +238,23 @@ __all__ = (
     "repeat_when",
     "retry",
     "retry_when",
+    "sample",
     "scan",
     "scan_with",
     "single",
     "single_or_empty",
     "skip",
+    "skip_for",
     "skip_until",
     "skip_while",
     "snapshots",
     "start_with",
+    "subscribe_on",
     "switch_if_empty",
     "switch_map",
     "switch_on_first",
     "take",
+    "take_for",
     "take_until",
     "take_until_other",
     "take_while",
@@ -246,7 +262,9 @@ __all__ = (
     "terminate",
     "text",
     "thinking",
+    "throttle_first",
     "timeout",
+    "timestamp",
     "tool_calls",
     "transform_deferred",
     "window",

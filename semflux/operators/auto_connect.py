@@ -34,9 +34,9 @@ class AutoConnect(Direct[object]):
         """The run of the connection: what `ChatStream.abort` aborts."""
         return self._publication.runs
 
-    def _connect(self) -> None:
+    def _connect(self, by: Run | None = None) -> None:
         self._fanout = self._publication.fanout
-        self._publication.connect()
+        self._publication.connect(by=by)
 
     def _subscribe_core(
         self, observer: abc.ObserverBase[object], scheduler: abc.SchedulerBase | None = None
@@ -47,7 +47,7 @@ class AutoConnect(Direct[object]):
         reader = self._publication.subscribe_link(observer, run)
         self._missing -= 1
         if self._missing <= 0:
-            self._connect()
+            self._connect(run)
         return reader
 
 

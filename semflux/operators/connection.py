@@ -53,6 +53,8 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._active = False
+        self._again = False
+        self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         run.wake = self.drained
 
@@ -117,14 +119,14 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
             self._waiter = None
             with contextlib.suppress(RuntimeError):  # the loop, and with it the task, is gone
                 waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
-        elif self._task is None and self._upstream is not None and not self._active:
+        elif self._task is None and self._upstream is not None:
             self._go()
 
     def _go(self) -> None:
         driver = self.run.driver
         if driver is None or self.over:
             return
-        if not getattr(driver, "waits", True):
+        if not getattr(driver, "waits", True) or (self._loop is None and getattr(driver, "pushes", False)):
             self._advance()
         elif self._loop is not None:
             self._task = self._loop.create_task(self._drive(), name="semflux-connection")
@@ -137,19 +139,36 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
             )
 
     def _advance(self) -> None:
-        """All that there is room for, now."""
-        run = self.run
-        self._active = True
-        try:
-            while not self.over:
-                driver = run.driver
-                run.want(self._sink.room())
-                if driver is None or driver.over or run.demand <= 0:
+        """All that there is room for, now. Room may come on another thread meanwhile: who is here looks again."""
+        with self._lock:
+            self._again = self._active
+            if self._active:
+                return
+            self._active = True
+        while True:
+            try:
+                self._push()
+            except BaseException:
+                self._active = False
+                raise
+            with self._lock:
+                if not self._again:
+                    self._active = False
                     return
-                if not driver.pump():
-                    driver.fill()
-        finally:
-            self._active = False
+                self._again = False
+
+    def _push(self) -> None:
+        run = self.run
+        while not self.over:
+            driver = run.driver
+            run.want(self._sink.room())
+            if driver is None or driver.over or run.demand <= 0:
+                return
+            if not driver.pump():
+                if getattr(driver, "pushes", False):
+                    # It tells by itself when something has come.
+                    return
+                driver.fill()
 
     async def _drive(self) -> None:
         run = self.run

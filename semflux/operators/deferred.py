@@ -1,4 +1,4 @@
-"""`deferred`, `transform_deferred`: what is subscribed to is made for each subscriber."""
+"""`deferred`, `deferred_contextual`, `transform_deferred`: what is subscribed to is made for each subscriber."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from reactivex import Observable, abc
 
+from semflux.operators.context import Context
 from semflux.operators.inner import unwrapped
 from semflux.operators.lift import NOTHING, Direct, PassLink, subscribe_to
 from semflux.operators.run import run_of
@@ -16,19 +17,19 @@ U = TypeVar("U")
 
 
 class _Deferred(Direct[T]):
-    def __init__(self, make: Callable[[], abc.ObservableBase[T]]) -> None:
+    def __init__(self, make: Callable[[Context], abc.ObservableBase[T]]) -> None:
         super().__init__()
         self._make = make
 
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
+        run = run_of(scheduler)
         try:
-            source = self._make()
+            source = self._make(run.context)
         except Exception as error:
             observer.on_error(error)
             return NOTHING
-        run = run_of(scheduler)
         link = PassLink(observer, run)
         # With the subscriber's own Run, so that it is pulled as it would be without this.
         link.connect(subscribe_to(unwrapped(source), link, run))
@@ -43,6 +44,11 @@ def deferred(make: Callable[[], abc.ObservableBase[T]]) -> Observable[T]:
       --1--2--|
     ```
     """
+    return _Deferred(lambda context: make())
+
+
+def deferred_contextual(make: Callable[[Context], abc.ObservableBase[T]]) -> Observable[T]:
+    """As `deferred`, for the context of each subscriber."""
     return _Deferred(make)
 
 
@@ -60,9 +66,9 @@ def transform_deferred(
 
     def operator(source: abc.ObservableBase[T]) -> Observable[U]:
         given: Any = source
-        return _Deferred(lambda: function(given))
+        return _Deferred(lambda context: function(given))
 
     return operator
 
 
-__all__ = ("deferred", "transform_deferred")
+__all__ = ("deferred", "deferred_contextual", "transform_deferred")

@@ -68,7 +68,7 @@ class _DoLink(Link[T, T]):
         else:
             super().on_completed()
 
-    def fail(self, error: Exception) -> None:
+    def cut(self, error: Exception) -> None:
         # Not a cancel of what is below, so no callback.
         self.stopped = True
         super().dispose()

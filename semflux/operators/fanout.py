@@ -135,7 +135,7 @@ class Fanout:
         """Somebody listens: it gets *before*, what the history has, and what comes from now on."""
         if run.driver is not None:
             # Another source of this subscription is driven by it already.
-            run = Run()
+            run = run.another()
         reader = Reader(self, below, run, room=self._room, policy=self._policy)
         with self.lock:
             items = before()

@@ -47,7 +47,7 @@ class FlatMapLink(MapLink):
             self._errors.append(error)
             self._source_ended()
         else:
-            self.fail(error)
+            self.cut(error)
 
     def _source_ended(self) -> None:
         self._done = True
@@ -74,7 +74,7 @@ class FlatMapLink(MapLink):
             self._errors.append(error)
             self._inner_ended(inner)
         else:
-            self.fail(error)
+            self.cut(error)
 
     def _inner_ended(self, inner: Any) -> None:
         self._inners.discard(inner)

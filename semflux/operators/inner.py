@@ -92,9 +92,7 @@ class Inner(abc.ObserverBase[Any], Attached):
     def begin(self, source: abc.ObservableBase[Any], run: Run) -> None:
         """Subscribe to *source*, with a Run of its own on the scheduler of *run*, in its time: its demand is its own."""
         run.alone = False
-        own = Run(scheduler=run.scheduler)
-        own.clock = run.clock
-        self.connect(subscribe_to(unwrapped(source), self, own))
+        self.connect(subscribe_to(unwrapped(source), self, Run(scheduler=run.scheduler).within(run)))
 
     def on_next(self, value: Any) -> None:
         if not self.stopped:
@@ -191,7 +189,7 @@ class MapLink(Link[Any, Any]):
         raise NotImplementedError  # pragma: no cover  # abstract
 
     def _source_failed(self, error: Exception) -> None:
-        self.fail(error)
+        self.cut(error)
 
     def _source_ended(self) -> None:
         raise NotImplementedError  # pragma: no cover  # abstract
@@ -202,7 +200,7 @@ class MapLink(Link[Any, Any]):
             self.below.on_next(value)
 
     def _inner_failed(self, inner: Any, error: Exception) -> None:
-        self.fail(error)
+        self.cut(error)
 
     def _inner_ended(self, inner: Any) -> None:
         raise NotImplementedError  # pragma: no cover  # abstract

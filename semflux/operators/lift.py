@@ -13,6 +13,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
 from semflux.errors import SemfluxError
+from semflux.operators.hooks import Hooks
 from semflux.operators.run import Run, run_of
 from semflux.stage import Stage
 
@@ -31,16 +32,24 @@ class Direct(Observable[Out]):
         return self._subscribe_core(observer, run.scheduler)
 
 
+def _subscribe(
+    source: abc.ObservableBase[In], observer: abc.ObserverBase[In], run: Run
+) -> abc.DisposableBase:
+    if isinstance(source, Direct):
+        direct: Direct[In] = source
+        return direct.subscribe_link(observer, run)
+    run.alone = False
+    return source.subscribe(observer, scheduler=run.scheduler)
+
+
 def subscribe_to(
     source: abc.ObservableBase[In], observer: abc.ObserverBase[In], run: Run
 ) -> abc.DisposableBase:
     """Subscribe *observer* on behalf of *run*. What goes wrong in doing so is its `on_error`."""
     try:
-        if isinstance(source, Direct):
-            direct: Direct[In] = source
-            return direct.subscribe_link(observer, run)
-        run.alone = False
-        return source.subscribe(observer, scheduler=run.scheduler)
+        if run.variables is not None:
+            return run.inside(_subscribe, source, observer, run)
+        return _subscribe(source, observer, run)
     except Exception as error:
         # RxPY hands what a subscribe function raises back to the caller; here it is the stream's error.
         observer.on_error(error)
@@ -110,6 +119,11 @@ class Link(abc.ObserverBase[In], Attached, Generic[In, Out]):
 
     def fail(self, error: Exception) -> None:
         """A function of the user raised: stop what is above, then tell what is below."""
+        if not self.stopped:
+            self.cut(Hooks.operator_error(error))
+
+    def cut(self, error: Exception) -> None:
+        """Another source failed: stop what is above, then tell what is below."""
         if not self.stopped:
             self.dispose()
             self.below.on_error(error)

@@ -15,7 +15,7 @@ from semflux.operators.one_reader import OneReader, no_link
 from semflux.operators.run import Run, run_of
 
 
-class _Batches(OneReader):
+class Batches(OneReader):
     """Asks for *high* items, and for as many as were consumed each time that *low* of them were."""
 
     def __init__(
@@ -67,9 +67,8 @@ class Limited(Lifted[Any]):
         run = run_of(scheduler)
         if not run.pull or run.driver is not None:
             return subscribe_to(self.source, observer, run)
-        above = Run(pull=True, state=run.state)
-        above.clock = run.clock
-        batches = _Batches(observer, run, above, self._high, self._low, chat=self._chat)
+        above = Run(pull=True, state=run.state).within(run)
+        batches = Batches(observer, run, above, self._high, self._low, chat=self._chat)
         batches.begin(self.source)
         return batches
 
@@ -92,4 +91,4 @@ def limit_rate(
     return lambda source: Limited(source, high, least, chat=chat)
 
 
-__all__ = ("Limited", "limit_rate")
+__all__ = ("Batches", "Limited", "limit_rate")

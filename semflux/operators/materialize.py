@@ -96,7 +96,7 @@ class _DematerializeLink(Link[Signal[Any], Any]):
         if self.stopped:
             return
         if value.error is not None:
-            self.fail(value.error)
+            self.cut(value.error)
         elif value.is_complete:
             self.complete()
         else:

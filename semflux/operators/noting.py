@@ -87,7 +87,7 @@ class _TapLink(Link[Any, Any]):
         else:
             super().on_completed()
 
-    def fail(self, error: Exception) -> None:
+    def cut(self, error: Exception) -> None:
         # Not a cancel of what is below.
         self.stopped = True
         self.dispose()

@@ -30,7 +30,7 @@ class OneReader(abc.DisposableBase):
         dropped: Any = None,
         chat: bool = False,
     ) -> None:
-        above.clock = run.clock
+        above.within(run)
         self.above = above
         """The run of the source."""
         self.reader: Reader = Reader(self, below, run, room=room, policy=policy, dropped=dropped)
@@ -155,8 +155,7 @@ class Pushed(Lifted[Any]):
         run = run_of(scheduler)
         if not run.pull or run.driver is not None:
             return subscribe_to(self.source, observer, run)
-        above = Run(state=run.state)
-        above.clock = run.clock
+        above = Run(state=run.state).within(run)
         one = OneReader(
             observer,
             run,

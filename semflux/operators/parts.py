@@ -195,8 +195,7 @@ class Parted(Lifted[Any]):
         run = run_of(scheduler)
         if not run.pull or run.driver is not None:
             return super()._subscribe_core(observer, scheduler)
-        above = Run(pull=True, demand=0, state=run.state)
-        above.clock = run.clock
+        above = Run(pull=True, demand=0, state=run.state).within(run)
         return self._make_parts(NOBODY, above).begin(self.source, observer, run)
 
 

@@ -89,15 +89,18 @@ class Publication(Direct[Any]):
     ) -> abc.DisposableBase:
         return self.fanout.add(observer, run_of(scheduler))
 
-    def connect(self, clock: Clock | None = None) -> abc.DisposableBase:
-        """Subscribe to the source, if that is not done; disposing of what this gives disconnects from it."""
+    def connect(self, clock: Clock | None = None, by: Run | None = None) -> abc.DisposableBase:
+        """Subscribe to the source, if that is not done; disposing of what this gives disconnects from it. *by*: the run
+        of the subscriber for which that is done, and whose context the source sees."""
         connection = self._connection
         if connection is None or connection.over or self._connected is not self._fanout:
             if self._fanout.over:
                 self._fanout = self._new()
             self._connected = self._fanout
             run = Run(pull=True)
-            run.clock = clock
+            if by is not None:
+                run.within(by)
+            run.clock = clock or run.clock
             self._connection = connection = Connection(self._source, self._fanout, run)
             connection.start()
         mine, readers = connection, self._fanout

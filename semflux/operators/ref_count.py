@@ -46,10 +46,11 @@ class RefCount(Direct[object]):
     ) -> abc.DisposableBase:
         self._cancel()
         publication = self._publication
-        reader = publication.subscribe_link(observer, run_of(scheduler))
+        run = run_of(scheduler)
+        reader = publication.subscribe_link(observer, run)
         fanout = publication.fanout
         if not fanout.over and len(fanout.readers) >= self._count:
-            publication.connect(self._clock)
+            publication.connect(self._clock, run)
         return reader
 
     def _cancel(self) -> None:

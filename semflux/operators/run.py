@@ -8,10 +8,11 @@ be lost on thread timers.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler, TimeoutScheduler
@@ -21,6 +22,7 @@ from reactivex.scheduler.periodicscheduler import PeriodicScheduler
 from semflux.clock import Clock, LoopClock
 from semflux.errors import SemfluxError
 from semflux.events import Abort
+from semflux.operators.context import EMPTY, Context
 from semflux.state import RunState
 
 T = TypeVar("T")
@@ -32,8 +34,10 @@ UNBOUNDED = sys.maxsize
 class Driver(Protocol):
     """The source's side of a run: what pulls bytes and pushes events."""
 
-    over: bool
-    """True once the stream has ended or its subscriber is gone."""
+    @property
+    def over(self) -> bool:
+        """True once the stream has ended or its subscriber is gone."""
+        ...
 
     def pump(self) -> bool:
         """Push what can be pushed now, as far as demand goes; True if anything was, or nothing is left."""
@@ -68,6 +72,7 @@ class Run:
         "alone",
         "asked",
         "clock",
+        "context",
         "demand",
         "driver",
         "failed_by",
@@ -77,6 +82,7 @@ class Run:
         "scheduler",
         "state",
         "timed",
+        "variables",
         "wake",
     )
 
@@ -110,6 +116,10 @@ class Run:
         """Called when a subscriber that pulls wants more, for an operator that counts the time until it comes."""
         self.wake: Callable[[], None] | None = None
         """Called when a driver has come, for a subscriber that waits for one."""
+        self.context: Context = EMPTY
+        """What the subscriber says to what is above it."""
+        self.variables: contextvars.Context | None = None
+        """Context variables that are set while code above runs; None for those of the caller."""
         self.state: RunState = state or RunState()
         self.scheduler: RunScheduler = RunScheduler(self, scheduler)
 
@@ -129,9 +139,20 @@ class Run:
 
     def another(self) -> Run:
         """A run that is pushed to, in the same time, for a source that cannot be the driver of this one."""
-        run = Run()
-        run.clock = self.clock
-        return run
+        return Run().within(self)
+
+    def within(self, run: Run) -> Self:
+        """With the context and the time of *run*, on whose behalf it is made."""
+        self.clock = run.clock
+        self.context = run.context
+        self.variables = run.variables
+        return self
+
+    def inside(self, function: Callable[..., T], *args: Any) -> T:
+        """Call *function* with the context variables of this run. In a copy, since they cannot be entered twice."""
+        if self.variables is None:
+            return function(*args)
+        return self.variables.copy().run(function, *args)
 
     def renew(self, *, keep_state: bool) -> None:
         """Make it ready for another source after one that is over. *keep_state*: the stream goes on, with its ids,
@@ -195,17 +216,26 @@ class RunScheduler(PeriodicScheduler):
         return self._timed.now
 
     def schedule(self, action: abc.ScheduledAction[T], state: T | None = None) -> abc.DisposableBase:
-        return self._now.schedule(action, state)
+        return self._now.schedule(self._within(action), state)
+
+    def _within(self, action: abc.ScheduledAction[T]) -> abc.ScheduledAction[T]:
+        if self.run.variables is None:
+            return action
+
+        def inside(scheduler: abc.SchedulerBase, state: T | None = None) -> abc.DisposableBase | None:
+            return self.run.inside(action, scheduler, state)
+
+        return inside
 
     def schedule_relative(
         self, duetime: timedelta | float, action: abc.ScheduledAction[T], state: T | None = None
     ) -> abc.DisposableBase:
-        return self._timed.schedule_relative(duetime, action, state)
+        return self._timed.schedule_relative(duetime, self._within(action), state)
 
     def schedule_absolute(
         self, duetime: datetime | float, action: abc.ScheduledAction[T], state: T | None = None
     ) -> abc.DisposableBase:
-        return self._timed.schedule_absolute(duetime, action, state)
+        return self._timed.schedule_absolute(duetime, self._within(action), state)
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

@@ -190,7 +190,7 @@ class _TakeUntilOtherLink(Link[Any, Any]):
             self.below.on_next(value)
 
     def on_error(self, error: Exception) -> None:
-        self._gate.enter(self.fail, error)
+        self._gate.enter(self.cut, error)
 
     def on_completed(self) -> None:
         self.upstream = None
@@ -200,7 +200,7 @@ class _TakeUntilOtherLink(Link[Any, Any]):
         self._gate.enter(self.complete)
 
     def _other_error(self, inner: Inner, error: Exception) -> None:
-        self._gate.enter(self.fail, error)
+        self._gate.enter(self.cut, error)
 
     def _other_completed(self, inner: Inner) -> None:
         self._gate.enter(self.complete)

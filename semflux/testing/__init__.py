@@ -12,7 +12,7 @@ contracts.py           check_operator, check_dialect, check_transport: what hold
   operator_rules.py    the contract of operators, rule by rule; operator_case.py: what they look through
   dialect_contract.py  that of dialects; transport_contract.py: that of transports; report.py
 strategies/            for hypothesis: streams of events, providers' bytes, cuts, faults
-leaks.py               what a test leaves behind; the pytest plugin is `_semflux_pytest.py`, beside the package
+leaks.py               what a test leaves behind; the pytest plugin is `pytest_semflux.py`, beside the package
 """
 
 from semflux.testing.aftermath import Aftermath

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import reactivex
@@ -49,6 +50,18 @@ def at_once(value: Any) -> Any:
     """A source that has told all before subscribing returns: of none of these the next one cuts anything."""
     return reactivex.return_value(value, ImmediateScheduler.singleton())
 
+
+class Hasty(VirtualClock):
+    """A clock for which all time has passed when a timer is set, as for one that rings on another thread."""
+
+    def call_later(self, delay: float, fn: Any, *args: Any) -> Any:
+        timer = super().call_later(delay, fn, *args)
+        self.advance(delay)
+        return timer
+
+
+VARIABLE: ContextVar[int] = ContextVar("VARIABLE")
+TIMED: dict[str, Any] = {"holds_items": True}
 
 PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "all_": [(ops.all_(lambda item: item != 2), DECIDES), (ops.all_(lambda item: True), FOLDS)],
@@ -156,6 +169,35 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "hold_back": [(ops.hold_back("abc"), CHAT), (ops.hold_back(re.compile("z")), CHAT)],
     "redact": [(ops.redact(), CHAT)],
     "thinking": [(ops.thinking(), {**CHAT, "items": lambda: [ThinkingDelta("a"), ThinkingDelta("b")]})],
+    "delay_elements": [(ops.delay_elements(1.0, clock=Hasty()), TIMED)],
+    "delay_subscription": [
+        (ops.delay_subscription(1.0, clock=Hasty()), TIMED),
+        (ops.delay_subscription(reactivex.empty()), TIMED),
+        (ops.delay_subscription(reactivex.of(1, 2)), TIMED),
+    ],
+    "delay_until": [
+        (ops.delay_until(lambda item: reactivex.of(1, 2)), TIMED),
+        (ops.delay_until(lambda item: reactivex.empty()), TIMED),
+    ],
+    "debounce": [
+        (ops.debounce(1.0, clock=VirtualClock()), TIMED),
+        (ops.debounce(1.0, clock=Hasty()), TIMED),
+    ],
+    "publish_on": [
+        (ops.publish_on(ImmediateScheduler.singleton()), {"own_run": True}),
+        (ops.publish_on(ImmediateScheduler.singleton(), 1), {"own_run": True}),
+    ],
+    "subscribe_on": [(ops.subscribe_on(ImmediateScheduler.singleton()), {})],
+    "context_write": [
+        (ops.context_write({"key": 1}), {"own_run": True}),
+        (ops.context_write({VARIABLE: 1}), {"own_run": True}),
+    ],
+    "elapsed": [(ops.elapsed(clock=VirtualClock()), {})],
+    "sample": [(ops.sample(1.0, clock=VirtualClock()), TIMED), (ops.sample(1.0, clock=Hasty()), TIMED)],
+    "skip_for": [(ops.skip_for(1.0, clock=VirtualClock()), TIMED)],
+    "take_for": [(ops.take_for(1.0, clock=VirtualClock()), {})],
+    "throttle_first": [(ops.throttle_first(1.0, clock=VirtualClock()), TIMED)],
+    "timestamp": [(ops.timestamp(clock=VirtualClock()), {})],
     "tool_calls": [
         (ops.tool_calls(), {**CHAT, "items": lambda: [ToolCallEnd(tool_call=ToolCall(id="c", arguments={}))]})
     ],

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-
-INSTALLED = any(point.name == "semflux" for point in metadata.entry_points(group="pytest11"))
-"""An installation that is older than the plugin does not know it."""
 
 FIXTURES = """
 import logging
@@ -116,9 +112,8 @@ def run(pytester: pytest.Pytester, source: str, *arguments: str, ini: str = "", 
         """
     )
     pytester.makepyfile(source)
-    plugin: tuple[str, ...] = ("-p", "no:semflux") if blocked else ()
-    if not INSTALLED and not blocked:
-        plugin = ("-p", "_semflux_pytest")
+    # Named twice, it is loaded once.
+    plugin = ("-p", "no:semflux") if blocked else ("-p", "pytest_semflux")
     return pytester.runpytest_subprocess(
         *plugin, "-p", "no:cacheprovider", "-p", "no:randomly", "-rA", *arguments
     )

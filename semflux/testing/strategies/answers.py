@@ -15,7 +15,8 @@ from semflux.usage import Usage
 WORDS = ("a", "Hello", " world", "\n", "ü", "日本", "😀", "e\u0301", "\\", '"', "```", "\u2028", "0", " ")
 """What texts are made of: among it letters of two to four bytes, marks, and what JSON escapes."""
 
-words = st.sampled_from(WORDS)
+words: st.SearchStrategy[str] = st.sampled_from(WORDS)
+"""One of them."""
 pieces: st.SearchStrategy[list[str]] = st.lists(st.lists(words, max_size=3).map("".join), max_size=4)
 """A text in the pieces in which it comes; some of them may be empty."""
 
@@ -134,6 +135,7 @@ __all__ = (
     "TextPiece",
     "ThoughtPart",
     "answers",
+    "arguments",
     "calls",
     "cut_text",
     "pieces",

@@ -287,4 +287,4 @@ def wild_events(
     return st.lists(ours if also is None else ours | also, max_size=max_size)
 
 
-__all__ = ("End", "event_streams", "wild_events")
+__all__ = ("Draft", "End", "event_streams", "wild_events")
