@@ -177,7 +177,9 @@ def test_the_lane_of_a_call_is_the_same_as_adding() -> None:
 
 
 @pytest.mark.parametrize(
-    "between", [cc({"content": "x"}), cc(tc(2, "z", "h", "{}")), cu(1, 1), b": c\n\n"], ids=str
+    "between",
+    [cc({"content": "x"}), cc(tc(2, "z", "h", "{}")), cu(1, 1), b": c\n\n"],
+    ids=["text", "call", "usage", "comment"],
 )
 def test_whatever_comes_between_fragments_they_find_their_calls(between: bytes) -> None:
     """Lanes end with the next event of another kind."""
