@@ -159,6 +159,9 @@ def test_frozen_events_that_need_no_order_pass() -> None:
         ("TEXT+{a,0} TEXT+{b,0} TEXT~x{,0}", "TEXT+{a,0} TEXT+{b,0} TEXT+{,0}* TEXT~x{,0}"),
         ("TEXT+{a,0} TEXT+{b,1} TEXT-", "TEXT+{a,0} TEXT+{b,1} TEXT-{a,0}"),
         ("TEXT+{a,0} TEXT-{b,1}", "TEXT+{a,0}"),
+        ("TEXT+{a,0} TEXT-{b}", "TEXT+{a,0}"),
+        ("TEXT+{a} TEXT+{b} TEXT-{b}", "TEXT+{a} TEXT+{b} TEXT-{b}"),
+        ("TEXT+{,0} TEXT+{,1} TEXT-{,1}", "TEXT+{,0} TEXT+{,1} TEXT-{,1}"),
         ("TEXT+{a,0} TEXT~x{b,1} TEXT~y{a,0}", "TEXT+{a,0} TEXT+{b,1}* TEXT~x{b,1} TEXT~y{a,0}"),
     ],
 )  # fmt: skip
