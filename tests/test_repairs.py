@@ -93,6 +93,45 @@ def test_only_the_boundary_that_the_format_has_is_repaired(boundary: str, gives:
 
 
 @pytest.mark.parametrize(
+    "boundary, given, gives",
+    [
+        ("text_end", "TEXT+ TOOL+[a]", "TEXT+ TOOL+[a]"),
+        ("text_end", "THINK+ TOOL+[a]", "THINK+ THINK-* TOOL+[a]"),
+        ("thinking_end", "TEXT+ TOOL+[a]", "TEXT+ TEXT-* TOOL+[a]"),
+        ("thinking_end", "THINK+ TOOL+[a]", "THINK+ TOOL+[a]"),
+    ],
+)
+def test_a_call_ends_a_block_whose_format_has_no_end_for_it(boundary: str, given: str, gives: str) -> None:
+    """The end of blocks of its own group, not of the other one."""
+    assert gives == Machine(Boundaries(**{boundary: True})).feed(given).shown
+
+
+def test_half_a_pair_has_the_identity_of_its_block_and_the_frame_that_opened_it() -> None:
+    opener = draft("TEXT~a\ud83d{i,3}")
+    opener.raw_type = "delta"
+    half = Machine().push(opener).feed("SEAL").out[-2]
+    assert ("\ufffd", "i", 3, "delta") == (half.text, half.item_id, half.index, half.raw_type)
+
+
+def test_half_a_pair_of_a_call_has_the_identity_of_its_call() -> None:
+    opener = draft("TOOL~[c:f]a\ud83d{i,3}")
+    opener.raw_type = "fragment"
+    half = Machine().push(opener).feed("SEAL").out[-2]
+    assert ("\ufffd", "c", "f", "i", 3, "fragment") == (
+        half.text, half.tool_call_id, half.name, half.item_id, half.index, half.raw_type,
+    )  # fmt: skip
+
+
+def test_half_a_pair_of_a_server_tool_has_the_identity_of_its_tool() -> None:
+    start = draft("SERVER+{s,3}")
+    start.sub_type, start.raw_type = "web_search", "added"
+    half = Machine().push(start).feed("SERVER~a\ud83d{s} SERVER-{s}").out[-2]
+    assert ("\ufffd", "web_search", "s", 3, "added") == (
+        half.text, half.sub_type, half.item_id, half.index, half.raw_type,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
     "given, rest",
     [
         ("TEXT~a\ud83d", "TEXT-?"),
