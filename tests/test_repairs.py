@@ -31,6 +31,7 @@ IDS = Boundaries(tool_ids=True)
         (IMPLIED, "TOOL+[a:f] TOOL+[a:f]", "duplicate_start", "a second start of an open tool call"),
         (FULL, "TOOL~[a:f]x", "missing_start", "a fragment of arguments without the start of its call"),
         (IMPLIED, "TOOL+[a:f] TOOL-[x]", "relabelled", "the end of an unknown tool call"),
+        (IMPLIED, "TOOL+[a:f] TOOL-", "relabelled", "the end of an unknown tool call"),
         (IMPLIED, "TOOL-[x]", "missing_start", "the end of a tool call that never started"),
         (IMPLIED, "TOOL-", "stray_end", "the end of a tool call that is not open"),
         (FULL, "TOOL+[a:f] SEAL", "missing_end", "a tool call without an end"),
@@ -63,6 +64,16 @@ def test_strict_mode_says_that_arguments_were_repeated() -> None:
     with pytest.raises(RepairError, match="the whole arguments of a call sent once more") as raised:
         Machine(strict=True).push(*whole)
     assert "repeated_arguments" == raised.value.kind
+
+
+def test_repeated_arguments_are_found_in_any_script() -> None:
+    """Letters that are not ASCII go another way, and are counted as well."""
+    pieces: Any = [("a", "f", '{"ü":'), (None, None, '"ü'), (None, None, '"}'), (None, None, '{"ü":"ü"}')]
+    machine = Machine()
+    for call_id, name, text in pieces:
+        machine.push(ToolCallArgsDelta.draft_class(text, call_id, name, index=0))
+    assert ['{"ü":', '"ü', '"}'] == [event.text for event in machine.out if event.is_delta]
+    assert {"repeated_arguments": 1} == machine.repairs
 
 
 def test_an_answer_with_too_many_calls_is_told_how_many_it_may_have() -> None:
