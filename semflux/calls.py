@@ -123,7 +123,7 @@ class Calls:
     def start(self, event: Any) -> Iterator[Any]:
         """A call starts, by the provider's own word."""
         sent, name = event.tool_call_id or None, event.name or None
-        known = sent is not None and any(call.sent_id == sent for call in self._open)
+        known = any(call.sent_id == sent for call in self._open)
         if sent is not None and known and self._find_by_id(event, sent, name) is not None:
             self._state.ledger.repair("duplicate_start", "a second start of an open tool call")
             return
