@@ -20,7 +20,7 @@ from semflux.blocks import (
 )
 from semflux.errors import BadFrameError, ToolArgumentsError
 from semflux.events import Origin, ToolCallArgsDelta, ToolCallEnd, ToolCallStart
-from semflux.frozen import EMPTY, FrozenDict
+from semflux.frozen import FrozenDict
 from semflux.state import RunState
 from semflux.wire.json import decode as decode_json
 
@@ -233,7 +233,7 @@ class Calls:
         if index is not None:
             for call in reversed(self._open):
                 if call.index == index:
-                    return None if self._is_next(call, event.text if name else "", name) else call
+                    return None if self._is_next(call, event, name) else call
         if name is not None or not self._open:
             return None
         unplaced = [
@@ -271,13 +271,13 @@ class Calls:
         return event.index is not None and call.index == event.index
 
     @staticmethod
-    def _is_next(call: Call, text: str | None, name: str | None) -> bool:
+    def _is_next(call: Call, event: Any, name: str | None) -> bool:
         """True if a fragment with a name, but no id, under a used index is a call of its own."""
         if name is None or call.name is None:
             return False
         if name != call.name:
             return True
-        return bool(text) and len(text or "") != call.size and call.whole
+        return bool(event.text) and len(event.text) != call.size and call.whole
 
     @staticmethod
     def _repeats(call: Call, text: str) -> bool:
@@ -333,7 +333,7 @@ class Calls:
         if call.kept:
             text = "".join(call.kept)
             call.kept = []
-            yield _ARGS(text, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
+            yield _ARGS(text, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type)
 
     def _deliver(self, call: Call, event: Any, text: str) -> Iterable[Any]:
         if not text:
@@ -358,9 +358,7 @@ class Calls:
             yield from self._begin(call, None, failing=failing)
         if call.held:
             call.held = ""
-            yield _ARGS(
-                REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY
-            )
+            yield _ARGS(REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type)
         self._open.remove(call)
         if self._by_index.get(call.index) is call:
             del self._by_index[call.index]

@@ -20,6 +20,8 @@ IDS = Boundaries(tool_ids=True)
         ("TOOL~[a:f]1{,0} TOOL~{,0}", "TOOL+[a:f]{,0}* TOOL~[a]1{,0}"),
         ("TOOL~[a:f]1{x,0} TOOL~22{y,0}", "TOOL+[a:f]{x,0}* TOOL~[a]1{x,0} TOOL~[a]22{x,0}"),
         ("TOOL~[a:f]\ud83d{,0} TOOL~bb{,0}", "TOOL+[a:f]{,0}* TOOL~[a]\ufffdbb{,0}"),
+        ("TOOL~[a:f]1 TOOL~22{x}", "TOOL+[a:f]* TOOL~[a]1 TOOL~[a]22"),
+        ("TOOL~[a:f]1 TOOL~22{,0}", "TOOL+[a:f]* TOOL~[a]1 TOOL~[a]22"),
         (
             "TOOL~[a:f]1{,0} TOOL~[b]22{,0} SEAL",
             "TOOL+[a:f]{,0}* TOOL~[a]1{,0} TOOL-[a]{,0}* TOOL+[b]{,0}* TOOL~[b]22{,0} TOOL-[b]{,0}*",
@@ -60,3 +62,22 @@ def test_a_call_that_ends_before_it_had_a_name_or_id_gets_an_id_by_repair() -> N
     machine = Machine(IDS).feed("TOOL~1{,0} TOOL-{,0}")
     assert "TOOL+[call_0_0]{,0}^* TOOL~[call_0_0]1{,0} TOOL-[call_0_0]{,0}" == machine.shown
     assert {"made_up_id": 1} == machine.repairs
+
+
+def test_a_fragment_under_the_index_of_a_call_that_is_over_is_of_another_call() -> None:
+    machine = Machine().feed("TOOL~[a:f]1{,0} TOOL-{,0} TOOL~22{,0} SEAL")
+    assert machine.shown == (
+        "TOOL+[a:f]{,0}* TOOL~[a]1{,0} TOOL-[a]{,0} "
+        "TOOL+[call_0_1]{,0}^* TOOL~[call_0_1]22{,0} TOOL-[call_0_1]{,0}*"
+    )
+
+
+def test_every_call_of_a_step_has_a_number_of_its_own() -> None:
+    machine = Machine().feed("TOOL+{,0} TOOL+{,1} TOOL+{,2}")
+    assert ["call_0_0", "call_0_1", "call_0_2"] == [event.tool_call_id for event in machine.out]
+
+
+def test_an_id_that_was_made_up_here_and_then_sent_is_noted_and_no_repair() -> None:
+    """The provider cannot know it."""
+    machine = Machine().feed("TOOL~[:f]1{,0} TOOL~[call_0_0:g]2{,1}")
+    assert ({}, {"repeated_id": 1}) == (machine.repairs, machine.state.ledger.notes)
