@@ -146,6 +146,14 @@ def test_half_a_pair_of_a_server_tool_has_the_identity_of_its_tool() -> None:
     )  # fmt: skip
 
 
+def test_a_made_start_of_a_server_tool_says_which_tool_and_names_the_frame() -> None:
+    """Both are its result's, the only thing that came."""
+    result = draft("SERVER-{s,3}")
+    result.sub_type, result.raw_type = "web_search", "done"
+    made = Machine().push(result).out[0]
+    assert ("web_search", "s", 3, "done") == (made.sub_type, made.item_id, made.index, made.raw_type)
+
+
 @pytest.mark.parametrize(
     "given, rest",
     [
