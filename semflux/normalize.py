@@ -57,7 +57,6 @@ def as_semflux_error(error: BaseException) -> SemfluxError:
     wrapped = SemfluxError(
         f"the source of the stream raised {type(error).__name__}; see __cause__",
         kind="source",
-        phase="stream",
     )
     wrapped.__cause__ = error
     return wrapped

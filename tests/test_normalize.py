@@ -239,6 +239,12 @@ def test_a_step_that_its_maker_ends_as_partial_ends_its_content_as_partial() -> 
     assert machine.repairs == {}
 
 
+@pytest.mark.parametrize("again, more", [("$", ""), ("!!", " ERROR"), ("RESP-", " RESP-")])
+def test_a_step_that_the_end_of_the_stream_ends_is_ended_once(again: str, more: str) -> None:
+    """Whatever is told after it: a second end, a failure, a terminal event."""
+    assert Machine(strict=True).feed(f"STEP+0 $ {again}").shown == f"STEP+0 STEP-0{more}"
+
+
 @pytest.mark.parametrize("token, last", [("!!", "ERROR"), ("ABORT", "ABORT"), ("ERROR", "ERROR")])
 def test_a_failure_or_abort_ends_all_that_is_open(token: str, last: str) -> None:
     """Blocks, calls, server tools, the step, and then the terminal event: nothing is counted."""
