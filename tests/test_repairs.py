@@ -8,7 +8,7 @@ import pytest
 
 from semflux.blocks import is_whole
 from semflux.errors import RepairError, ToolArgumentsError
-from semflux.events import ToolCallArgsDelta
+from semflux.events import ServerToolResult, ToolCallArgsDelta
 from semflux.normalize import SEAL
 from semflux.state import IMPLIED, Boundaries
 from semflux.wire.limits import Limits
@@ -152,6 +152,16 @@ def test_a_made_start_of_a_server_tool_says_which_tool_and_names_the_frame() -> 
     result.sub_type, result.raw_type = "web_search", "done"
     made = Machine().push(result).out[0]
     assert ("web_search", "s", 3, "done") == (made.sub_type, made.item_id, made.index, made.raw_type)
+
+
+@pytest.mark.parametrize("end", ["$", "!!"])
+def test_a_made_result_of_a_server_tool_says_which_tool_and_nothing_else(end: str) -> None:
+    start = draft("SERVER+{s,3}")
+    start.sub_type, start.raw_type = "web_search", "added"
+    made = Machine().push(start).feed(end).out[1]
+    assert ("web_search", "s", 3, "added") == (made.sub_type, made.item_id, made.index, made.raw_type)
+    untouched: Any = ServerToolResult()
+    assert (untouched.results, untouched.is_error) == (made.results, made.is_error)
 
 
 @pytest.mark.parametrize(
