@@ -182,6 +182,11 @@ def test_half_a_pair_is_shown_once_where_the_stream_fails_right_after_it(given: 
     assert f"{rest} ERROR".strip() == show(machine.out[before:])
 
 
+def test_half_a_pair_of_a_refusal_is_of_the_step_that_it_stands_in() -> None:
+    half = Machine().feed("STEP+3 REFUSAL~a\ud83d SEAL").out[-1]
+    assert ("\ufffd", 3) == (half.text, half.step)
+
+
 def test_half_a_pair_of_a_server_tool_is_shown_once_too() -> None:
     machine = Machine().feed("SERVER+{s} SERVER~a\ud83d{s}")
     before = len(machine.out)
