@@ -116,7 +116,7 @@ def test_half_an_identity_is_not_none() -> None:
     for named in ({"item_id": "a"}, {"index": 0}):
         events = wrap(
             TextStart(item_id="a", index=0),
-            TextDelta("x", **named),  # type: ignore[arg-type]  # of two types
+            TextDelta("x", **named),
             TextEnd(item_id="a", index=0),
             text="x",
         )

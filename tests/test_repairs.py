@@ -158,7 +158,7 @@ def test_a_made_start_of_a_server_tool_says_which_tool_and_names_the_frame() -> 
 def test_a_made_result_of_a_server_tool_says_which_tool_and_nothing_else(end: str) -> None:
     start = draft("SERVER+{s,3}")
     start.sub_type, start.raw_type = "web_search", "added"
-    made = Machine().push(start).feed(end).out[1]
+    made: Any = Machine().push(start).feed(end).out[1]
     assert ("web_search", "s", 3, "added") == (made.sub_type, made.item_id, made.index, made.raw_type)
     untouched: Any = ServerToolResult()
     assert (untouched.results, untouched.is_error) == (made.results, made.is_error)
