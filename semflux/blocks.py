@@ -154,11 +154,11 @@ class Blocks:
             yield from self._remove(block)
             yield _END[block.group](block.origin, block.item_id, block.index, block.raw_type, mark)
 
-    def yield_to_tool(self, *, failing: bool) -> Iterable[Any]:
+    def yield_to_tool(self) -> Iterable[Any]:
         """The ends that a starting call implies: in a format whose blocks have no ends of their own."""
         oldest = self._oldest
         if oldest is not None and not self._has_end(oldest.group):
-            return self.leave(None, failing=failing)
+            return self.leave(None)
         return ()
 
     def _has_start(self, group: ChatEventGroup) -> bool:

@@ -318,7 +318,7 @@ class Calls:
             if self._state.boundaries.tool_ids and not failing and not call.attributes.get("implied"):
                 self._state.ledger.repair("made_up_id", "a tool call without an id")
             self._make_up(call)
-        yield from self._blocks.yield_to_tool(failing=failing)
+        yield from self._blocks.yield_to_tool()
         call.started = True
         self._state.tool_ids.add(call.id)
         draft: Any = event
