@@ -206,7 +206,7 @@ class Calls:
             return
         yield from self._finish(call, event.attributes, event.raw_type)
 
-    def close(self, *, failing: bool = False) -> Iterator[Any]:
+    def close(self, *, failing: bool) -> Iterator[Any]:
         """The ends of all open calls."""
         for call in list(self._open):
             mark = CLOSING_MARK if failing else IMPLIED_MARK

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semflux.events import ChatEventType
+from semflux.events import ChatEventType, Origin
 from semflux.state import Boundaries
-from tests.notation import Machine
+from tests.notation import Machine, draft
 
 T = ChatEventType
 IDS = Boundaries(tool_ids=True)
@@ -42,6 +42,15 @@ def test_a_fragment_under_a_known_index_goes_to_the_call_that_it_names(given: st
 def test_fragments_of_the_short_way_have_the_name_of_their_call() -> None:
     machine = Machine().feed("TOOL~[a:f]1{,0} TOOL~22{,0}")
     assert ["f"] * 3 == [event.name for event in machine.out]
+
+
+def test_what_waited_for_the_name_is_of_the_call_and_the_frame_that_opened_it() -> None:
+    opener = draft("TOOL~[a]1{i,0}", Origin(response_id="r", step=3))
+    opener.raw_type = "delta"
+    waited = Machine().push(opener).feed("TOOL~[a:f]2{i,0}").out[1]
+    assert ("1", "a", "f", "i", 0, "delta", 3) == (
+        waited.text, waited.tool_call_id, waited.name, waited.item_id, waited.index, waited.raw_type, waited.step,
+    )  # fmt: skip
 
 
 def test_a_start_with_a_new_id_is_a_call_of_its_own() -> None:
