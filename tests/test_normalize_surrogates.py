@@ -64,6 +64,10 @@ def deltas(machine: Machine) -> list[str | None]:
         ("", LOW + "a", ("\ufffda", "")),
         ("", HIGH + LOW, ("😀", "")),
         ("", "a" + HIGH + "b", ("a\ufffdb", "")),
+        ("", "\ud7ff", ("\ud7ff", "")),
+        ("", "\ud800", ("", "\ud800")),
+        ("", "\udbff", ("", "\udbff")),
+        ("", "\udc00", ("\ufffd", "")),
     ],
 )  # fmt: skip
 def test_what_can_be_shown_and_what_waits(held: str, piece: str, gives: tuple[str, str]) -> None:
