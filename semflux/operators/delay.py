@@ -11,6 +11,7 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 
 from semflux.clock import Clock
 from semflux.errors import ConfigurationError
+from semflux.events import Error
 from semflux.operators.inner import Gate, Inner
 from semflux.operators.lift import Lifted, Link, PassLink, lift, subscribe_to
 from semflux.operators.run import Run, run_of
@@ -49,13 +50,22 @@ class _DelayLink(TimedLink):
             self.ring_in(waiting[0][0] - self.now())
         self._end_if_over()
 
+    def _fail(self, error: Exception) -> None:
+        waiting = self._waiting
+        if waiting and isinstance(waiting[-1][1], Error):
+            while waiting and not self.stopped:
+                self.below.on_next(waiting.popleft()[1])
+        self._waiting = deque()
+        super()._fail(error)
+
     def _end_if_over(self) -> None:
         if self._done and not self._waiting:
             self.end()
 
     def dispose(self) -> None:
         self._stop()
-        self._waiting.clear()
+        # Not cleared: a timer on another thread may be inside.
+        self._waiting = deque()
         super().dispose()
 
 
@@ -63,7 +73,8 @@ def delay_elements(
     seconds: float, *, clock: Clock | None = None
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Each item *seconds* later than it came, in order; the end after the last one. An error is not delayed, and what
-    waits then is discarded. *clock*: gives the time; default: that of the source, else the running loop's.
+    waits then is discarded; but in a stream of chat events that ends with ERROR what waits comes at once, ERROR last,
+    so that the order of events holds. *clock*: gives the time; default: that of the source, else the running loop's.
 
     ```
     --1-2----3--|        delay_elements(3)
@@ -158,11 +169,23 @@ class _DelayUntilLink(Link[Any, Any]):
 
     def on_error(self, error: Exception) -> None:
         if not self.stopped:
-            self._gate.enter(self.cut, error)
+            self._gate.enter(self._source_failed, error)
 
     def on_completed(self) -> None:
         if not self.stopped:
             self._gate.enter(self._source_ended)
+
+    def _source_failed(self, error: Exception) -> None:
+        waiting = self._waiting
+        held = self._inner is not None
+        if held and isinstance(waiting[-1] if waiting else self._item, Error):
+            inner, self._inner = self._inner, None
+            if inner is not None:
+                inner.dispose()
+            waiting.appendleft(self._item)
+            while waiting and not self.stopped:
+                self.below.on_next(waiting.popleft())
+        self.cut(error)
 
     def _source_ended(self) -> None:
         self._done = True
@@ -220,7 +243,7 @@ def delay_until(
 ) -> Callable[[abc.ObservableBase[T]], Observable[T]]:
     """Each item waits until the stream that *function* gives for it has its first item, or completes; in order, so that
     *function* is called when the item before has gone. An error of such a stream, and what *function* raises, is the
-    error; an error of the source is not delayed.
+    error; an error of the source is not delayed. Where that follows an ERROR event, what waits comes first, at once.
 
     ```
     --1-2------|        delay_until(lambda x: Mono of 2 s)

@@ -64,6 +64,8 @@ class TimedLink(Link[Any, Any]):
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, name: str, clock: Clock | None) -> None:
         super().__init__(below, run)
+        # The timer lets something out, or ends the stream, while a subscriber that pulls waits for the source.
+        run.alone = False
         self._name = name
         self._given = clock
         self._clock: Clock | None = None
@@ -98,6 +100,9 @@ class TimedLink(Link[Any, Any]):
         clock = self._clock
         if self._timer is None and clock is not None:
             self._timer = clock.call_later(max(0.0, seconds), self._rings)
+            if self.stopped:
+                # Disposed of on another thread meanwhile.
+                self._rest()
 
     @property
     def is_set(self) -> bool:
