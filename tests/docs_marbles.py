@@ -179,6 +179,7 @@ PICTURES: dict[str, Picture] = {
     "in_group": of("in_group(G.TEXT)", ANSWER, chat=True),
     "filter_events": of("filter_events(lambda e: e.text == 'Blue')", ANSWER, chat=True),
     "coalesce": of("coalesce(max_chars=9)", ANSWER, chat=True),
+    "smooth": of("smooth()", "--TEXT~on--TEXT~'e tw'--TEXT~o--TEXT---|", chat=True),
     "snapshots": of("snapshots().map(lambda r: r.text)", "--TEXT~Blue--TEXT~light--|", chat=True),
     "thinking": of("thinking()", THOUGHT, chat=True),
     "hold_back": of("hold_back('password')", "--TEXT~pass--TEXT~word--TEXT~too--|", chat=True),

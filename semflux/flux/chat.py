@@ -8,6 +8,7 @@ from typing import Any
 
 from semflux import operators as ops
 from semflux.clock import Clock
+from semflux.cuts import Cut
 from semflux.errors import StreamAbortedError
 from semflux.events import Abort, AnyChatEvent, ChatEvent, ChatEventGroup, ChatEventType, ResponseEnd
 from semflux.flux.flux import Flux
@@ -53,6 +54,21 @@ class ChatStream(Flux[AnyChatEvent]):
         """Consecutive deltas of one block as one: *max_chars* held at most, for *max_delay* seconds at most. Nothing is
         lost, the order is kept, and any other event first lets out what is held."""
         return ChatStream(self._apply(ops.coalesce(max_chars, max_delay, clock=clock)))
+
+    def smooth(
+        self,
+        by: Cut = "word",
+        *,
+        delay: float | None = None,
+        max_lag: float = 1.0,
+        thinking: bool = True,
+        clock: Clock | None = None,
+    ) -> ChatStream:
+        """Text and thinking cut anew into words, lines, characters or what *by* says, *delay* seconds apart; nothing is
+        lost, and any other event first lets out what is held."""
+        return ChatStream(
+            self._apply(ops.smooth(by, delay=delay, max_lag=max_lag, thinking=thinking, clock=clock))
+        )
 
     def snapshots(self) -> Flux[ChatResponse]:
         """The response so far after each event of content or usage; the whole one at RESPONSE_END."""

@@ -130,6 +130,7 @@ from semflux.operators.skip import (
     skip_until,
     skip_while,
 )
+from semflux.operators.smooth import smooth
 from semflux.operators.snapshots import (
     snapshots,
 )
@@ -247,6 +248,7 @@ __all__ = (
     "skip_for",
     "skip_until",
     "skip_while",
+    "smooth",
     "snapshots",
     "start_with",
     "subscribe_on",

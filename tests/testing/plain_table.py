@@ -102,6 +102,11 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "skip": [(ops.skip(0), {}), (lambda source: source.skip(1), {})],
     "skip_until": [(ops.skip_until(lambda item: item == 2), {})],
     "skip_while": [(ops.skip_while(lambda item: item == 1), {})],
+    "smooth": [
+        (ops.smooth(), CHAT),
+        (ops.smooth("char", delay=0.5, clock=VirtualClock()), CHAT),
+        (lambda source: source.smooth("line"), CHAT),
+    ],
     "snapshots": [(ops.snapshots(), CHAT)],
     "start_with": [(ops.start_with(8), FOLDS)],
     "switch_if_empty": [(ops.switch_if_empty(reactivex.of(8)), {})],
