@@ -56,6 +56,7 @@ from semflux.errors import (
     NotFoundError,
     OperatorError,
     OverloadedError,
+    PartialJsonError,
     PermissionDeniedError,
     PoolTimeoutError,
     ProviderError,
@@ -146,6 +147,9 @@ from semflux.frozen import (
 )
 from semflux.http import (
     Timeouts,
+)
+from semflux.json_paths import (
+    JsonMatch,
 )
 from semflux.messages import (
     MediaPart,
@@ -248,6 +252,7 @@ __all__ = (
     "Heartbeat",
     "Hooks",
     "IdleTimeoutError",
+    "JsonMatch",
     "JsonSchema",
     "JsonTooDeepError",
     "Limits",
@@ -268,6 +273,7 @@ __all__ = (
     "Origin",
     "OverloadedError",
     "Part",
+    "PartialJsonError",
     "PermissionDeniedError",
     "PoolTimeoutError",
     "Pricer",

@@ -100,6 +100,7 @@ from semflux.operators.on_error import (
     on_error_return,
 )
 from semflux.operators.only import only
+from semflux.operators.partial_json import partial_json
 from semflux.operators.pipeline import pipeline
 from semflux.operators.redact import redact
 from semflux.operators.retry import retry, retry_when
@@ -196,6 +197,7 @@ __all__ = (
     "on_error_resume",
     "on_error_return",
     "only",
+    "partial_json",
     "pipeline",
     "redact",
     "reduce",
