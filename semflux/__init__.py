@@ -57,6 +57,7 @@ from semflux.errors import (
     NotFoundError,
     OperatorError,
     OverloadedError,
+    PartialJsonError,
     PermissionDeniedError,
     PoolTimeoutError,
     ProviderError,
@@ -148,6 +149,9 @@ from semflux.frozen import (
 )
 from semflux.http import (
     Timeouts,
+)
+from semflux.json_paths import (
+    JsonMatch,
 )
 from semflux.messages import (
     MediaPart,
@@ -254,6 +258,7 @@ __all__ = (
     "Heartbeat",
     "Hooks",
     "IdleTimeoutError",
+    "JsonMatch",
     "JsonSchema",
     "JsonTooDeepError",
     "Limits",
@@ -274,6 +279,7 @@ __all__ = (
     "Origin",
     "OverloadedError",
     "Part",
+    "PartialJsonError",
     "PermissionDeniedError",
     "PoolTimeoutError",
     "Pricer",

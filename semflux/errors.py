@@ -23,6 +23,7 @@ SemfluxError
         BadFrameError
             JsonTooDeepError
     TruncatedStreamError           the stream ended without its finish signal
+    PartialJsonError               the answer's text is not the JSON that was asked for
     ToolError
         ToolNotFoundError, ToolArgumentsError, ToolFailedError, ToolTimeoutError,
         ToolDeniedError, ToolResultTooLargeError
@@ -369,6 +370,12 @@ class TruncatedStreamError(SemfluxError):
     default_retryable = True
 
 
+class PartialJsonError(SemfluxError):
+    """The answer's text is not the JSON asked for: the model's fault. *kind* is one of json, cut_short, no_json, type."""
+
+    default_kind = "json"
+
+
 class ToolError(SemfluxError):
     """A tool call could not be carried out."""
 
@@ -566,6 +573,7 @@ __all__ = (
     "NotFoundError",
     "OperatorError",
     "OverloadedError",
+    "PartialJsonError",
     "PermissionDeniedError",
     "PoolTimeoutError",
     "ProviderError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from semflux import operators as ops
 from semflux.clock import Clock
@@ -13,6 +13,7 @@ from semflux.errors import StreamAbortedError
 from semflux.events import Abort, AnyChatEvent, ChatEvent, ChatEventGroup, ChatEventType, ResponseEnd
 from semflux.flux.flux import Flux
 from semflux.flux.mono import Mono
+from semflux.json_paths import JsonMatch
 from semflux.matching import Replacement
 from semflux.messages import ToolCall
 from semflux.operators.hold_back import WINDOW
@@ -23,6 +24,9 @@ from semflux.request import ToolSpec
 from semflux.response import ChatResponse, CitedSource
 from semflux.retry import ErrorFilter
 from semflux.screen import LANES, PROSE, Lane
+from semflux.wire.limits import DEFAULT_LIMITS, Limits
+
+T = TypeVar("T")
 
 
 class ChatStream(Flux[AnyChatEvent]):
@@ -86,6 +90,31 @@ class ChatStream(Flux[AnyChatEvent]):
         """Each call when it is complete; with *tools* it is one of them, and keeps to its schema. *invalid*: what
         becomes of others: "error", "keep", "drop"."""
         return Flux(self._apply(ops.tool_calls(*tools, invalid=invalid)))
+
+    @overload
+    def partial_json(
+        self,
+        path: str,
+        *more: str,
+        tool: str | None = None,
+        partial: bool = False,
+        find: bool = True,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Flux[JsonMatch]: ...
+    @overload
+    def partial_json(
+        self,
+        path: str,
+        *more: str,
+        type: type[T],
+        tool: str | None = None,
+        find: bool = True,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Flux[T]: ...
+    def partial_json(self, path: str, *more: str, **options: Any) -> Flux[Any]:
+        """The values at *path* (`$.items[*].name`) of JSON in the text, or in the arguments of *tool*, as each is whole;
+        *partial*: strings as they grow; *type*: what each is made into; *find*: pass over text around the JSON."""
+        return Flux(self._apply(ops.partial_json(path, *more, **options)))
 
     def citations(self) -> Flux[CitedSource]:
         """The source of each citation, as it comes."""

@@ -108,6 +108,7 @@ from semflux.operators.on_error import (
     on_error_return,
 )
 from semflux.operators.only import only
+from semflux.operators.partial_json import partial_json
 from semflux.operators.pipeline import pipeline
 from semflux.operators.publish_on import publish_on, subscribe_on
 from semflux.operators.redact import redact
@@ -230,6 +231,7 @@ __all__ = (
     "on_error_return",
     "only",
     "or_else",
+    "partial_json",
     "pipeline",
     "publish_on",
     "redact",

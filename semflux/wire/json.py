@@ -30,6 +30,7 @@ _SMALL = 4096
 _WINDOW = 64 * 1024
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPEN_OR_CLOSE = bytes.maketrans(b"{}", b"[]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<more>(?:\.[0-9]+)?[eE][-+]?[0-9]+|\.[0-9]+)?").fullmatch
 _STEP = {ord("["): 1, ord("]"): -1}.__getitem__
 
 
@@ -93,6 +94,14 @@ def _bounded_int(bound: int, digits: str) -> int:
         return int(digits)
     except ValueError:
         raise _RefusedError("a whole number has more digits than this interpreter takes") from None
+
+
+def parse_number(digits: str, limits: Limits = DEFAULT_LIMITS) -> int | float:
+    """The number that *digits* write in JSON; ValueError, which quotes nothing, if they write none or pass a bound."""
+    found = _NUMBER(digits)
+    if found is None:
+        raise _RefusedError("expected a number")
+    return _bounded_int(limits.max_int_digits, digits) if found["more"] is None else _finite(digits)
 
 
 class TypedDecoder(Generic[T]):
@@ -252,4 +261,4 @@ def join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-__all__ = ("TypedDecoder", "decode", "encode", "join_surrogates", "replace_surrogates")
+__all__ = ("TypedDecoder", "decode", "encode", "join_surrogates", "parse_number", "replace_surrogates")

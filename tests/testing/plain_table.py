@@ -172,6 +172,13 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "dedupe_snapshots": [(ops.dedupe_snapshots(), CHAT)],
     "guard": [(ops.guard("zzz"), CHAT), (ops.guard(re.compile("z+")), CHAT)],
     "hold_back": [(ops.hold_back("abc"), CHAT), (ops.hold_back(re.compile("z")), CHAT)],
+    "partial_json": [
+        (
+            ops.partial_json("$[*]"),
+            {**CHAT, "items": lambda: [TextDelta("[1,"), TextDelta("2,"), TextDelta("3]")]},
+        ),
+        (ops.partial_json("$.a", type=str, tool="t"), CHAT),
+    ],
     "redact": [(ops.redact(), CHAT)],
     "thinking": [(ops.thinking(), {**CHAT, "items": lambda: [ThinkingDelta("a"), ThinkingDelta("b")]})],
     "delay_elements": [(ops.delay_elements(1.0, clock=Hasty()), TIMED)],
