@@ -26,7 +26,7 @@ T = ChatEventType
 
 def text_of(value: Any) -> Any:
     """The text of an event, be it in a tuple."""
-    event = value[-1] if isinstance(value, tuple) else value
+    event: Any = value[-1] if isinstance(value, tuple) else value
     return event.text if isinstance(event, TextDelta) else None
 
 
