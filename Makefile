@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help chat test check bench format lock wheel clean
+.PHONY: help chat test check bench mutants format lock wheel clean
 
 # The first interpreter that is new enough; `make PYTHON=/path/to/python3` takes another.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -17,6 +17,7 @@ INSTALL := $(PIP) install --no-deps --require-hashes -r
 PROMPT ?= Why is the sky blue?
 CHAT_ARGS ?=
 PYTEST_ARGS ?=
+MUTANTS ?=
 export PROMPT
 
 help: ## this list
@@ -35,8 +36,14 @@ check: $(VENV)/.stamp-dev ## style and types
 	$(BIN)/pyright
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pyright --verifytypes semflux --ignoreexternal
 
-bench: $(VENV)/.stamp-bench ## what a frame costs, against the vendors' SDKs
+bench: $(VENV)/.stamp-bench ## what a frame and an operator cost, against other libraries
 	$(BIN)/python benchmarks/bench_decode.py
+	$(BIN)/python benchmarks/bench_operators.py
+
+# Minutes, not seconds, so it is no part of .ci/run; docs/mutation.md says what came out. Results are kept in mutants/.
+mutants: $(VENV)/.stamp-mutants ## do the tests notice? Mutation testing of what all else rests on (MUTANTS="semflux.usage.*")
+	$(BIN)/mutmut run $(MUTANTS)
+	@$(BIN)/mutmut results | { grep -v ": not checked" || true; }
 
 format: $(VENV)/.stamp-dev ## put the source into house form
 	$(BIN)/ruff check --fix-only .
@@ -52,9 +59,10 @@ lock: ## resolve requirements/ anew (needs uv)
 	$(UV) pyproject.toml --extra local --group build -o requirements/chat.txt
 	$(UV) pyproject.toml --extra local --group dev -c requirements/chat.txt -o requirements/dev.txt
 	$(UV) --group bench -c requirements/dev.txt -o requirements/bench.txt
+	$(UV) --group mutants -c requirements/dev.txt -o requirements/mutants.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) dist .coverage .coverage.* coverage.json .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist mutants .coverage .coverage.* coverage.json .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@if [ -z "$(PYTHON)" ]; then echo "semflux needs Python 3.11 or newer: make PYTHON=/path/to/python3" >&2; exit 1; fi
@@ -75,4 +83,8 @@ $(VENV)/.stamp-dev: requirements/dev.txt $(VENV)/.stamp-chat
 
 $(VENV)/.stamp-bench: requirements/bench.txt $(VENV)/.stamp-dev
 	$(INSTALL) requirements/bench.txt
+	@touch $@
+
+$(VENV)/.stamp-mutants: requirements/mutants.txt $(VENV)/.stamp-dev
+	$(INSTALL) requirements/mutants.txt
 	@touch $@

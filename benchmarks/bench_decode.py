@@ -146,22 +146,6 @@ def race_stream(
     return measure.race(contestants, len(frames), args.rounds)
 
 
-def show_race(name: str, cut: str, frames: int, results: dict[str, Result]) -> None:
-    print(f"\n{name}, {frames:,} frames, cut: {cut}")
-    limit, rx = results[LIMIT], results[PUSH_FILTER]
-    rows = [
-        (
-            r.name,
-            measure.number(r.median),
-            measure.number(r.best),
-            measure.number(r.ratio(limit)),
-            measure.number(r.ratio(rx)) if r.name not in OURS else "",
-        )
-        for r in results.values()
-    ]
-    measure.table(("us CPU per frame", "median", "best", "to limit", "to ours by Rx"), rows)
-
-
 OURS = {LIMIT, FRAMER, DECODER, PULL, PUSH, PUSH_FILTER, FOUR}
 
 _PEER_GOALS = (
@@ -350,14 +334,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for cut in args.cut or streams.CUTS:
             results = races[cut] = race_stream(name, cut, args, loop, left_out)
             if not args.json:
-                show_race(name, cut, frames, results)
-        report["races"][name] = {
-            cut: {
-                r.name: {"median": r.median, "best": r.best, "to_limit": r.ratio(results[LIMIT])}
-                for r in results.values()
-            }
-            for cut, results in races.items()
-        }
+                title = f"{name}, {frames:,} frames, cut: {cut}"
+                measure.show_race(title, results, LIMIT, PUSH_FILTER, OURS, "frame")
+        report["races"][name] = {cut: measure.race_as_dict(results, LIMIT) for cut, results in races.items()}
         if "16 KiB" in races:
             goals += goals_of_race(name, races["16 KiB"])
         helper = races.get("7 bytes", {}).get("anthropic SDK, helper")

@@ -10,7 +10,7 @@ import gc
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, field
 
 _MIN_SECONDS = 0.02
@@ -29,7 +29,7 @@ class Contestant:
 
 @dataclass
 class Result:
-    """The turns of one contestant, in microseconds of CPU per frame."""
+    """The turns of one contestant, in microseconds of CPU per frame, or per item."""
 
     name: str
     rounds: list[float] = field(default_factory=list)
@@ -81,6 +81,31 @@ def _turn(contestant: Contestant, times: int) -> float:
     for _ in range(times):
         contestant.run()
     return time.process_time() - start
+
+
+def show_race(
+    title: str, results: dict[str, Result], limit: str, ours: str, own: Container[str], unit: str
+) -> None:
+    """One row for each contestant; those that are not of our *own* beside *ours* too."""
+    print(f"\n{title}")
+    rows = [
+        (
+            r.name,
+            number(r.median),
+            number(r.best),
+            number(r.ratio(results[limit])),
+            "" if r.name in own else number(r.ratio(results[ours])),
+        )
+        for r in results.values()
+    ]
+    table((f"us CPU per {unit}", "median", "best", "to limit", "to ours by Rx"), rows)
+
+
+def race_as_dict(results: dict[str, Result], limit: str) -> dict[str, dict[str, float]]:
+    return {
+        r.name: {"median": r.median, "best": r.best, "to_limit": r.ratio(results[limit])}
+        for r in results.values()
+    }
 
 
 @dataclass

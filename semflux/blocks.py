@@ -81,14 +81,14 @@ class Blocks:
     that fails between two of them (strict mode, a bound, an operator downstream) is closed rightly.
     """
 
-    __slots__ = ("_open", "_state", "only")
+    __slots__ = ("_open", "_state", "likely")
 
     def __init__(self, state: RunState) -> None:
         self._state = state
         self._open: dict[tuple[bool, str | None, int | None], Block] = {}
         """The open blocks, oldest first, by what tells one from another."""
-        self.only: Block | None = None
-        """The open block, where exactly one is open: what nearly every delta belongs to."""
+        self.likely: Block | None = None
+        """An open block, where there is one: that to which the next delta most likely belongs."""
 
     @property
     def any_open(self) -> bool:
@@ -111,7 +111,7 @@ class Blocks:
         return self._open_by(event, group) if block is None else self._take(block, event)
 
     def _open_by(self, event: Any, group: ChatEventGroup) -> Iterator[Any]:
-        has_start = self._has(group, "start")
+        has_start = self._has_start(group)
         if has_start:
             self._state.ledger.repair(
                 "missing_start", f"a {group.lower()} delta without the start of its block"
@@ -148,24 +148,26 @@ class Blocks:
         """The ends of all open blocks outside *group*; of all when it is None."""
         for block in [b for b in self._open.values() if b.group is not group]:
             mark = CLOSING_MARK if failing else IMPLIED_MARK
-            if not failing and self._has(block.group, "end"):
+            if not failing and self._has_end(block.group):
                 self._state.ledger.repair("missing_end", f"a {block.group.lower()} block without an end")
                 mark = REPAIRED_MARK
             yield from self._remove(block)
             yield _END[block.group](block.origin, block.item_id, block.index, block.raw_type, mark)
 
-    def yield_to_tool(self, *, failing: bool = False) -> Iterable[Any]:
+    def yield_to_tool(self) -> Iterable[Any]:
         """The ends that a starting call implies: in a format whose blocks have no ends of their own."""
         oldest = self._oldest
-        if oldest is not None and not self._has(oldest.group, "end"):
-            return self.leave(None, failing=failing)
+        if oldest is not None and not self._has_end(oldest.group):
+            return self.leave(None)
         return ()
 
-    def _has(self, group: ChatEventGroup, boundary: str) -> bool:
+    def _has_start(self, group: ChatEventGroup) -> bool:
         boundaries = self._state.boundaries
-        if group is _TEXT:
-            return boundaries.text_start if boundary == "start" else boundaries.text_end
-        return boundaries.thinking_start if boundary == "start" else boundaries.thinking_end
+        return boundaries.text_start if group is _TEXT else boundaries.thinking_start
+
+    def _has_end(self, group: ChatEventGroup) -> bool:
+        boundaries = self._state.boundaries
+        return boundaries.text_end if group is _TEXT else boundaries.thinking_end
 
     def _exact(self, event: Any, group: ChatEventGroup) -> Block | None:
         return self._open.get((group is _TEXT, event.item_id, event.index))
@@ -193,7 +195,7 @@ class Blocks:
 
     def _add(self, block: Block) -> None:
         self._open[block.group is _TEXT, block.item_id, block.index] = block
-        self.only = block if len(self._open) == 1 else None
+        self.likely = block
 
     def _remove(self, block: Block) -> Iterator[Any]:
         """Forget *block*; gives the delta for half a pair that never got its other half."""
@@ -201,7 +203,7 @@ class Blocks:
             block.held = ""
             yield _DELTA[block.group](REPLACEMENT, block.origin, block.item_id, block.index, block.raw_type)
         del self._open[block.group is _TEXT, block.item_id, block.index]
-        self.only = self._oldest if len(self._open) == 1 else None
+        self.likely = self._oldest
 
     @property
     def _oldest(self) -> Block | None:

@@ -20,7 +20,7 @@ from semflux.blocks import (
 )
 from semflux.errors import BadFrameError, ToolArgumentsError
 from semflux.events import Origin, ToolCallArgsDelta, ToolCallEnd, ToolCallStart
-from semflux.frozen import EMPTY, FrozenDict
+from semflux.frozen import FrozenDict
 from semflux.state import RunState
 from semflux.wire.json import decode as decode_json
 
@@ -123,7 +123,7 @@ class Calls:
     def start(self, event: Any) -> Iterator[Any]:
         """A call starts, by the provider's own word."""
         sent, name = event.tool_call_id or None, event.name or None
-        known = sent is not None and any(call.sent_id == sent for call in self._open)
+        known = any(call.sent_id == sent for call in self._open)
         if sent is not None and known and self._find_by_id(event, sent, name) is not None:
             self._state.ledger.repair("duplicate_start", "a second start of an open tool call")
             return
@@ -206,7 +206,7 @@ class Calls:
             return
         yield from self._finish(call, event.attributes, event.raw_type)
 
-    def close(self, *, failing: bool = False) -> Iterator[Any]:
+    def close(self, *, failing: bool) -> Iterator[Any]:
         """The ends of all open calls."""
         for call in list(self._open):
             mark = CLOSING_MARK if failing else IMPLIED_MARK
@@ -233,7 +233,7 @@ class Calls:
         if index is not None:
             for call in reversed(self._open):
                 if call.index == index:
-                    return None if self._is_next(call, event.text if name else "", name) else call
+                    return None if self._is_next(call, event, name) else call
         if name is not None or not self._open:
             return None
         unplaced = [
@@ -271,13 +271,13 @@ class Calls:
         return event.index is not None and call.index == event.index
 
     @staticmethod
-    def _is_next(call: Call, text: str | None, name: str | None) -> bool:
+    def _is_next(call: Call, event: Any, name: str | None) -> bool:
         """True if a fragment with a name, but no id, under a used index is a call of its own."""
         if name is None or call.name is None:
             return False
         if name != call.name:
             return True
-        return bool(text) and len(text or "") != call.size and call.whole
+        return bool(event.text) and len(event.text) != call.size and call.whole
 
     @staticmethod
     def _repeats(call: Call, text: str) -> bool:
@@ -318,7 +318,7 @@ class Calls:
             if self._state.boundaries.tool_ids and not failing and not call.attributes.get("implied"):
                 self._state.ledger.repair("made_up_id", "a tool call without an id")
             self._make_up(call)
-        yield from self._blocks.yield_to_tool(failing=failing)
+        yield from self._blocks.yield_to_tool()
         call.started = True
         self._state.tool_ids.add(call.id)
         draft: Any = event
@@ -333,7 +333,7 @@ class Calls:
         if call.kept:
             text = "".join(call.kept)
             call.kept = []
-            yield _ARGS(text, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY)
+            yield _ARGS(text, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type)
 
     def _deliver(self, call: Call, event: Any, text: str) -> Iterable[Any]:
         if not text:
@@ -358,9 +358,7 @@ class Calls:
             yield from self._begin(call, None, failing=failing)
         if call.held:
             call.held = ""
-            yield _ARGS(
-                REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type, EMPTY
-            )
+            yield _ARGS(REPLACEMENT, call.id, call.name, call.origin, call.item_id, call.index, call.raw_type)
         self._open.remove(call)
         if self._by_index.get(call.index) is call:
             del self._by_index[call.index]

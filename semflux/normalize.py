@@ -57,7 +57,6 @@ def as_semflux_error(error: BaseException) -> SemfluxError:
     wrapped = SemfluxError(
         f"the source of the stream raised {type(error).__name__}; see __cause__",
         kind="source",
-        phase="stream",
     )
     wrapped.__cause__ = error
     return wrapped
@@ -123,7 +122,7 @@ class Normalizer(Stage[Any, AnyChatEvent]):
 
     def is_plain(self, event: Any) -> bool:
         """True if another delta like *event*, of text or thinking and in ASCII, would pass as it is."""
-        block = self._blocks.only
+        block = self._blocks.likely
         return (
             block is not None
             and block.group is event.group
@@ -139,7 +138,7 @@ class Normalizer(Stage[Any, AnyChatEvent]):
     def push(self, item: Any) -> Iterable[Any]:
         if type(item) is self._text_class:
             # Nearly every event of a stream is a delta of the one open block: nothing to do for it.
-            block = self._blocks.only
+            block = self._blocks.likely
             if (
                 block is not None
                 and block.group is _TEXT
@@ -187,7 +186,7 @@ class Normalizer(Stage[Any, AnyChatEvent]):
         return self._blocks.delta(event, _TEXT)
 
     def _thinking(self, event: Any) -> Iterable[Any]:
-        block = self._blocks.only
+        block = self._blocks.likely
         if (
             block is not None
             and block.group is _THINKING

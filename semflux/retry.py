@@ -235,7 +235,8 @@ class Retry:
             base = top
         offset = base * self._spread
         low, high = max(self._min - base, -offset), min(top - base, offset)
-        return base + low + random() * (high - low)
+        # Sums of large numbers are rounded: the bounds hold all the same.
+        return max(self._min, min(base + low + random() * (high - low), top))
 
     @property
     def _spread(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import bench_decode, limits, streams
+from benchmarks import bench_decode, bench_operators, limits, streams
 from benchmarks.measure import Result
 from semflux import ChatResponse, parse
 
@@ -76,6 +77,23 @@ def test_all_ways_that_are_raced_deliver_the_same(name):
     assert len(frames) == bench_decode.run_framer(frames)
 
 
+@pytest.mark.parametrize("chain", bench_operators.CHAINS)
+async def test_all_ways_of_chaining_operators_deliver_the_same(chain):
+    """Whoever they are of: the same items come out of the same chain."""
+    items = bench_operators.items_of(chain, 0.01)
+    found: dict[str, list[Any]] = {}
+    for name, run in bench_operators.RUNS.items():
+        if name == bench_operators.AIOSTREAM and not importlib.util.find_spec("aiostream"):
+            continue  # comes with `make bench`
+        found[name] = []
+        done = run(items, chain, found[name].append)
+        if done is not None:
+            await done
+    wanted = found[bench_operators.LIMIT]
+    assert (3 if chain == bench_operators.CHAT else 20) == len(wanted)
+    assert dict.fromkeys(found, wanted) == found
+
+
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
     """A machine that is twice as slow in one round is so for both."""
     ours, limit = Result("ours", [2.0, 40.0, 6.0]), Result("limit", [1.0, 10.0, 2.0])
@@ -111,6 +129,16 @@ def test_bench_decode_goes_on_without_the_peers_that_are_not_there():
     raced = " ".join(report["races"]["chat_text"]["16 KiB"])
     for name in ("openai", "pydantic-ai", "langchain", "litellm", "vercel"):
         assert name in raced or report["left_out"][name]
+
+
+def test_bench_operators_runs():
+    """Every chain; the peer that may be missing is in the race or in the list of what was left out."""
+    report = run("bench_operators.py", "--scale", "0.005")
+    assert list(bench_operators.CHAINS) == list(report["races"])
+    everybody = set(bench_operators.RUNS)
+    for results in report["races"].values():
+        assert everybody == set(results) | set(report["left_out"])
+    assert everybody == set(report["each_further"]) | set(report["left_out"])
 
 
 def test_bench_loopback_runs():

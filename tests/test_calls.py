@@ -132,6 +132,12 @@ def test_a_late_id_is_matched_by_item_before_index() -> None:
     assert args(machine) == {"a": "13", "b": "24"}
 
 
+@pytest.mark.parametrize("given", ["TOOL~[:f]1{x,0} TOOL~[a]2{,0}", "TOOL~[:f]1{,0} TOOL~[a]2{x,0}"])
+def test_a_late_id_is_matched_by_index_where_only_one_side_has_an_item(given: str) -> None:
+    """What one of them does not say cannot tell them apart."""
+    assert args(Machine().feed(given)) == {"call_0_0": "12"}
+
+
 def test_a_name_or_id_that_is_sent_again_is_the_same() -> None:
     """No second call, no doubled name."""
     machine = Machine(IDS).feed("TOOL~[a:f]1{,0} TOOL~[a:f]2{,0} TOOL~[a:f]{,0} $")
@@ -250,6 +256,7 @@ def test_an_id_that_was_made_up_here_cannot_be_taken_by_the_provider() -> None:
         ("TOOL+[a:f] TOOL+[b:g] TOOL-[x]", "TOOL+[a:f] TOOL+[b:g] TOOL-[a]", {"relabelled": 1}),
         ("TOOL+[a:f] TOOL+[b:g] TOOL-", "TOOL+[a:f] TOOL+[b:g] TOOL-[a]", {"relabelled": 1}),
         ("TOOL~[a]x TOOL-[a]", "TOOL+[a]* TOOL~[a]x TOOL-[a]", {}),
+        ("TOOL-[a:f]", "TOOL+[a:f]* TOOL-[a]", {"missing_start": 1}),
     ],
 )  # fmt: skip
 def test_starts_and_ends_find_their_call(given: str, gives: str, repairs: dict[str, int]) -> None:
@@ -258,6 +265,14 @@ def test_starts_and_ends_find_their_call(given: str, gives: str, repairs: dict[s
 
     assert machine.shown == gives
     assert machine.repairs == repairs
+
+
+def test_an_end_of_the_providers_own_names_its_own_frame() -> None:
+    """One that is made here names the frame that opened the call."""
+    start, end = draft("TOOL+[a:f]"), draft("TOOL-[a]")
+    start.raw_type, end.raw_type = "start", "stop"
+
+    assert [event.raw_type for event in Machine().push(start, end).out] == ["start", "stop"]
 
 
 @pytest.mark.parametrize("boundaries", [IDS, FULL])

@@ -159,6 +159,9 @@ def test_frozen_events_that_need_no_order_pass() -> None:
         ("TEXT+{a,0} TEXT+{b,0} TEXT~x{,0}", "TEXT+{a,0} TEXT+{b,0} TEXT+{,0}* TEXT~x{,0}"),
         ("TEXT+{a,0} TEXT+{b,1} TEXT-", "TEXT+{a,0} TEXT+{b,1} TEXT-{a,0}"),
         ("TEXT+{a,0} TEXT-{b,1}", "TEXT+{a,0}"),
+        ("TEXT+{a,0} TEXT-{b}", "TEXT+{a,0}"),
+        ("TEXT+{a} TEXT+{b} TEXT-{b}", "TEXT+{a} TEXT+{b} TEXT-{b}"),
+        ("TEXT+{,0} TEXT+{,1} TEXT-{,1}", "TEXT+{,0} TEXT+{,1} TEXT-{,1}"),
         ("TEXT+{a,0} TEXT~x{b,1} TEXT~y{a,0}", "TEXT+{a,0} TEXT+{b,1}* TEXT~x{b,1} TEXT~y{a,0}"),
     ],
 )  # fmt: skip
@@ -234,6 +237,12 @@ def test_a_step_that_its_maker_ends_as_partial_ends_its_content_as_partial() -> 
 
     assert machine.shown == "STEP+0 TEXT+ TOOL+[c1] SERVER+{s} TEXT-? TOOL-[c1]? SERVER-{s}? STEP-0?"
     assert machine.repairs == {}
+
+
+@pytest.mark.parametrize("again, more", [("$", ""), ("!!", " ERROR"), ("RESP-", " RESP-")])
+def test_a_step_that_the_end_of_the_stream_ends_is_ended_once(again: str, more: str) -> None:
+    """Whatever is told after it: a second end, a failure, a terminal event."""
+    assert Machine(strict=True).feed(f"STEP+0 $ {again}").shown == f"STEP+0 STEP-0{more}"
 
 
 @pytest.mark.parametrize("token, last", [("!!", "ERROR"), ("ABORT", "ABORT"), ("ERROR", "ERROR")])

@@ -50,6 +50,11 @@ def deltas(machine: Machine) -> list[str | None]:
     return [event.text for event in machine.out if event.is_delta]
 
 
+@pytest.mark.parametrize("code, waits", [(0xD7FF, False), (0xD800, True), (0xDBFF, True), (0xDC00, False)])
+def test_high_surrogates_wait_and_their_neighbours_do_not(code: int, waits: bool) -> None:
+    assert (chr(code) if waits else "") == hold_surrogate("", chr(code))[1]
+
+
 @pytest.mark.parametrize(
     "held, piece, gives",
     [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from semflux import Flux, Retry, RetrySignal
@@ -61,6 +61,13 @@ def test_no_wait_is_above_the_maximum() -> None:
     assert [1.5, 3.0, 5.0, 5.0, 5.0] == highest(policy, 5)
 
 
+def test_chance_is_spread_evenly_over_what_the_bounds_leave() -> None:
+    """From 2 to 4 here: the half above the maximum is not heaped up on it."""
+    policy = Retry.backoff(5, 1.0).max_backoff(4.0)
+    chances = iter((0.25, 0.5, 0.75))
+    assert [2.5, 3.0, 3.5] == [policy.next_wait(signal(total=2), lambda: next(chances)) for _ in range(3)]
+
+
 def test_without_jitter_the_wait_is_exact() -> None:
     policy = Retry.backoff(4, 0.5).jitter(0).max_backoff(3)
     assert [0.5, 1.0, 2.0, 3.0] == lowest(policy, 4) == highest(policy, 4)
@@ -93,6 +100,8 @@ def test_a_wait_of_nothing_stays_nothing() -> None:
 def test_a_fixed_delay_is_fixed() -> None:
     assert [2.5] * 4 == lowest(Retry.fixed_delay(9, 2.5), 4) == highest(Retry.fixed_delay(9, 2.5), 4)
     assert [2.5] * 2 == highest(Retry.fixed_delay(9, 2.5).jitter(0.5), 2)
+    longer = Retry.fixed_delay(9, 1.0).max_backoff(4.0)
+    assert [1.0, 2.0, 4.0] == lowest(longer, 3) == highest(longer, 3)
 
 
 @pytest.mark.parametrize("done", [1_000, 1_100, 10_000, 10**9])
@@ -104,6 +113,7 @@ def test_the_power_may_overflow(done: int) -> None:
     assert 4.0 == bounded
 
 
+@example(low=1.3738366750767455, extra=0, jitter=1, factor=1.75, done=30, chance=0, bounded=False)
 @given(
     low=st.floats(0.001, 1e6),
     extra=st.floats(0, 1e6),
@@ -120,8 +130,7 @@ def test_a_wait_is_never_below_the_minimum_nor_above_the_maximum(
     if bounded:
         policy = policy.max_backoff(low + extra)
     wait = policy.next_wait(signal(total=done), lambda: chance)
-    assert wait >= low * (1 - 1e-12)
-    assert wait <= (low + extra if bounded else math.inf) * (1 + 1e-12)
+    assert low <= wait <= (low + extra if bounded else math.inf)
     base = min(low * min(factor**done if done * math.log(factor) < 600 else 1e260, 1e290), 1e300)
     if not bounded and base < 1e250:
         assert base * (1 - jitter) * (1 - 1e-9) <= wait <= base * (1 + jitter) * (1 + 1e-9)
@@ -155,6 +164,29 @@ def test_a_wait_is_never_below_the_minimum_nor_above_the_maximum(
 def test_what_makes_no_sense_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(ConfigurationError):
         make()
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: Retry.max(-1), "a number of retries is a whole number from 0 up, not -1"),
+        (lambda: Retry.backoff(3, -1), "the wait of a retry is a number of seconds from 0 up, not -1"),
+        (lambda: Retry.max(3).jitter(2), "the jitter of a retry is a fraction from 0 to 1, not 2"),
+        (lambda: Retry.max(3).multiplier(0), "the multiplier of a retry is a number from 1 up, not 0"),
+        (
+            lambda: Retry.backoff(3, 2).max_backoff(1),
+            "the longest wait of a retry is a number of seconds not below its shortest, 2; not 1",
+        ),
+        (
+            lambda: Retry.max(3).retry_after_limit(-1),
+            "retry_after_limit is a number of seconds from 0 up, not -1",
+        ),
+    ],
+)
+def test_a_refusal_says_what_may_be_given_and_what_was(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        make()
+    assert said == str(raised.value)
 
 
 def test_a_maximum_may_be_infinite() -> None:

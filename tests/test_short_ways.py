@@ -20,6 +20,7 @@ from semflux.state import RunState
 from semflux.wire import NdjsonFramer, SseFramer
 from tests.frames import DONE, STOP, blk, cc, cu, dl, end, md, meaning, start, tc, text_block
 from tests.frames import read as read_as
+from tests.notation import Machine, draft
 
 
 def read(data, dialect="openai-chat"):
@@ -176,8 +177,55 @@ def test_the_lane_of_a_call_is_the_same_as_adding() -> None:
         lane("4")
 
 
+def test_a_call_is_plain_once_it_has_started_while_nothing_of_it_is_held() -> None:
+    """And for a fragment of its own item alone: what else comes goes the long way."""
+    machine = Machine().feed("TOOL~[a]1{i,0}")
+    more = draft("TOOL~2{i,0}")
+    assert machine.normalizer.plain_call(more) is None
+    machine.feed("TOOL~[a:f]2{i,0}")
+    plain = machine.normalizer.plain_call(more)
+    assert plain is not None
+    assert "a" == plain.id
+    assert machine.normalizer.plain_call(draft("TOOL~2{other,0}")) is None
+    assert machine.normalizer.plain_call(draft("TOOL~2{i,1}")) is None
+    machine.feed("TOOL~\ud83d{i,0}")
+    assert machine.normalizer.plain_call(more) is None
+
+
+@pytest.mark.parametrize("group", ["TEXT", "THINK"])
+def test_a_block_is_plain_for_its_own_deltas_while_nothing_of_it_is_held(group: str) -> None:
+    other = "THINK" if group == "TEXT" else "TEXT"
+    machine = Machine()
+    assert not machine.normalizer.is_plain(draft(f"{group}~a{{i,0}}"))
+    machine.feed(f"{group}+{{i,0}}")
+    assert machine.normalizer.is_plain(draft(f"{group}~a{{i,0}}"))
+    for token in (f"{other}~a{{i,0}}", f"{group}~a{{j,0}}", f"{group}~a{{i,1}}", f"{group}~a"):
+        assert not machine.normalizer.is_plain(draft(token))
+    machine.feed(f"{group}~\ud83d{{i,0}}")
+    assert not machine.normalizer.is_plain(draft(f"{group}~a{{i,0}}"))
+    machine.feed(f"{group}-{{i,0}}")
+    assert not machine.normalizer.is_plain(draft(f"{group}~a{{i,0}}"))
+
+
+@pytest.mark.parametrize("group", ["TEXT", "THINK"])
+def test_of_several_blocks_one_is_plain_and_all_get_their_deltas(group: str) -> None:
+    """The latest that started; when one ends, the oldest that is left."""
+    machine = Machine().feed(f"{group}+{{a,0}} {group}+{{b,1}} {group}+{{c,2}}")
+    for open_, likely in (("abc", "c"), ("ab", "a"), ("b", "b")):
+        for place, item in enumerate("abc"):
+            if item in open_:
+                token = f"{group}~x{{{item},{place}}}"
+                assert (item == likely) is machine.normalizer.is_plain(draft(token))
+                machine.feed(token)
+                assert item == machine.out[-1].item_id
+        machine.feed(f"{group}-{{{open_[-1]},2}}" if open_ == "abc" else f"{group}-{{a,0}}")
+    assert [] == [event.type for event in machine.out if "implied" in event.attributes]
+
+
 @pytest.mark.parametrize(
-    "between", [cc({"content": "x"}), cc(tc(2, "z", "h", "{}")), cu(1, 1), b": c\n\n"], ids=str
+    "between",
+    [cc({"content": "x"}), cc(tc(2, "z", "h", "{}")), cu(1, 1), b": c\n\n"],
+    ids=["text", "call", "usage", "comment"],
 )
 def test_whatever_comes_between_fragments_they_find_their_calls(between: bytes) -> None:
     """Lanes end with the next event of another kind."""

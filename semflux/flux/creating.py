@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from reactivex import abc
@@ -38,6 +38,7 @@ class FluxSink(Link[Any, T], Generic[T]):
         "_told",
         "_waiting",
         "over",
+        "waits",
     )
 
     stopped: bool
@@ -46,8 +47,10 @@ class FluxSink(Link[Any, T], Generic[T]):
     pushes = True
     """It has been asked, and tells by itself what comes of it: where no loop runs, nothing is to be waited for."""
 
-    def __init__(self, below: abc.ObserverBase[T], run: Run, gate: Gate) -> None:
+    def __init__(self, below: abc.ObserverBase[T], run: Run, gate: Gate, waits: bool = True) -> None:
         super().__init__(below, run)
+        self.waits: bool = waits
+        """False for a source that gives at once what it is asked for: nothing has to be waited for."""
         self.over = False
         """True once it has ended, or was cancelled."""
         self._gate = gate
@@ -205,17 +208,25 @@ def _resolve(waiting: asyncio.Future[None]) -> None:
 
 
 class Created(Direct[T]):
-    """A source of what a function tells its sink. *gate*: how the sink sees to it that it tells one signal at a time."""
+    """A source of what a function tells its sink. *gate*: how the sink sees to it that it tells one signal at a time.
+    *waits*: False if it gives at once what it is asked for."""
 
-    def __init__(self, function: Callable[[FluxSink[T]], object], gate: Callable[[], Gate] = Gate) -> None:
+    def __init__(
+        self,
+        function: Callable[[FluxSink[T]], object],
+        gate: Callable[[], Gate] = Gate,
+        *,
+        waits: bool = True,
+    ) -> None:
         super().__init__()
         self._function = function
         self._gate = gate
+        self._waits = waits
 
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        sink: FluxSink[T] = FluxSink(observer, run_of(scheduler), self._gate())
+        sink: FluxSink[T] = FluxSink(observer, run_of(scheduler), self._gate(), self._waits)
 
         def begin(scheduler: abc.SchedulerBase, state: object = None) -> None:
             if not sink.stopped:
@@ -250,29 +261,40 @@ def generated(
 
         _on_demand(sink, give)
 
-    return Created(begin)
+    return Created(begin, waits=False)
 
 
-def counted(start: int, count: int) -> Created[int]:
-    """A source of *count* numbers from *start*, as far as they are wanted."""
-    end = start + count
+_END: Any = object()
 
-    def begin(sink: FluxSink[int]) -> None:
-        number = start
+
+def listed(items: Iterable[T]) -> Created[T]:
+    """A source of *items*, as far as they are wanted. The end comes with the last of a sequence; of another iterable when
+    one more is wanted. What iterating raises is the error; a dispose closes a generator."""
+
+    def begin(sink: FluxSink[T]) -> None:
+        iterator = iter(items)
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            sink.on_dispose(close)
+        left = len(items) if isinstance(items, Sequence) else -1
 
         def give() -> None:
-            nonlocal number
-            number += 1
-            sink.next(number - 1)
-            if number == end:
+            nonlocal left
+            left -= 1
+            item = next(iterator, _END)
+            if item is _END:
+                sink.complete()
+                return
+            sink.next(item)
+            if not left:
                 sink.complete()
 
-        if count:
+        if left:
             _on_demand(sink, give)
         else:
             sink.complete()
 
-    return Created(begin, OneThread)
+    return Created(begin, OneThread, waits=False)
 
 
 def _on_demand(sink: FluxSink[Any], give: Callable[[], None]) -> None:
@@ -355,4 +377,4 @@ def iterated(items: AsyncIterable[T]) -> Created[T]:
     return Created(begin)
 
 
-__all__ = ("Created", "FluxSink", "counted", "generated", "iterated")
+__all__ = ("Created", "FluxSink", "generated", "iterated", "listed")

@@ -9,7 +9,7 @@ import reactivex
 from reactivex import abc
 
 from semflux.flux.base import Base
-from semflux.flux.creating import Created, FluxSink, generated, iterated
+from semflux.flux.creating import Created, FluxSink, generated, iterated, listed
 from semflux.flux.mono import Mono
 from semflux.operators.concat import concat
 from semflux.operators.context import Context
@@ -47,12 +47,12 @@ class Making(Base[T], Generic[T]):
     @classmethod
     def just(cls, *items: U) -> Flux[U]:
         """These items, then the end."""
-        return cls.flux_class(reactivex.of(*items))
+        return cls.flux_class(listed(items))
 
     @classmethod
     def from_iterable(cls, items: Iterable[U]) -> Flux[U]:
         """The items of *items*, each subscription going over it anew."""
-        return cls.flux_class(reactivex.from_iterable(items))
+        return cls.flux_class(listed(items))
 
     @classmethod
     def empty(cls) -> Flux[Any]:

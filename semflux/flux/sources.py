@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -12,7 +13,7 @@ from reactivex import abc
 from semflux.clock import Clock
 from semflux.errors import ConfigurationError
 from semflux.flux.base import Base
-from semflux.flux.creating import Created, FluxSink, counted
+from semflux.flux.creating import Created, FluxSink, listed
 from semflux.operators.awaited import awaited
 from semflux.operators.inner import OneThread
 from semflux.operators.interval import interval
@@ -99,7 +100,7 @@ class Sources(Base[T], Generic[T]):
             raise ConfigurationError(
                 f"Flux.range({start}, {count}): the second number says how many; it is not negative"
             )
-        return cls.flux_class(counted(start, count))
+        return cls.flux_class(listed(builtins.range(start, start + count)))
 
     @classmethod
     def interval(cls, seconds: float, *, clock: Clock | None = None) -> Flux[int]:

@@ -81,7 +81,7 @@ async def test_an_empty_source_that_is_repeated_lets_the_loop_go_on() -> None:
 async def test_a_repeat_can_be_ended_from_below_while_it_waits() -> None:
     """By a limit for the whole of it; and it goes on by itself if it is told to."""
     clock = VirtualClock()
-    run: Any = aiter(Flux.just(1).repeat().timeout(1.0, clock=clock))
+    run: Any = aiter(Flux.from_(reactivex.of(1)).repeat().timeout(1.0, clock=clock))
     assert 1 == await anext(run)
     driver = run._run.driver
     assert await driver.released() is None
@@ -91,12 +91,12 @@ async def test_a_repeat_can_be_ended_from_below_while_it_waits() -> None:
         while True:
             await anext(run)
 
-    items: Any = aiter(Flux.just(1).repeat(99))
+    items: Any = aiter(Flux.from_(reactivex.of(1)).repeat(99))
     assert 1 == await anext(items)
     items._run.driver.start_task()
     assert 99 == len([each async for each in items])
 
-    items = aiter(Flux.just(1).repeat())
+    items = aiter(Flux.from_(reactivex.of(1)).repeat())
     assert 1 == await anext(items)
     items._run.abort("enough")
     assert 63 == len([each async for each in items])

@@ -12,7 +12,7 @@ import asyncio
 import gc
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import attrs
@@ -42,20 +42,23 @@ CUT = BODY[: len(BODY) // 2]
 PIECES = [BODY[i : i + 50] for i in range(0, len(BODY), 50)]
 
 
-async def later(pieces: list[bytes]) -> AsyncIterator[bytes]:
+async def later(pieces: list[Any], fails: Exception | None = None) -> AsyncIterator[Any]:
     for piece in pieces:
         await asyncio.sleep(0)
         yield piece
+    if fails is not None:
+        raise fails
 
 
 class Again:
     """An asynchronous iterable that can be gone over again."""
 
-    def __init__(self, pieces: list[bytes]) -> None:
+    def __init__(self, pieces: list[Any], fails: Exception | None = None) -> None:
         self._pieces = pieces
+        self._fails = fails
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return later(self._pieces)
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return later(self._pieces, self._fails)
 
 
 def model(body: bytes) -> Any:
@@ -83,6 +86,39 @@ def failing() -> Any:
     return Flux.error(ValueError("x"))
 
 
+class Iterables:
+    """An iterable that is no sequence."""
+
+    def __init__(self, items: Any) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+
+def told_one_by_one(place: int, sink: Any) -> int:
+    if place < len(TEXTS):
+        sink.next(TEXTS[place])
+    else:
+        sink.complete()
+    return place + 1
+
+
+def raise_at_once(sink: Any) -> None:
+    raise ValueError("x")
+
+
+def tell(sink: Any) -> None:
+    for text in TEXTS:
+        sink.next(text)
+    sink.complete()
+
+
+def tell_failure(sink: Any) -> None:
+    sink.next("a")
+    sink.error(ValueError("x"))
+
+
 SOURCES: dict[str, Source] = {
     "parse bytes": Source(lambda: parse(BODY), lambda: parse(CUT)),
     "parse an iterable": Source(lambda: parse(PIECES), lambda: parse([CUT])),
@@ -95,8 +131,27 @@ SOURCES: dict[str, Source] = {
         lambda: parse(BODY).filter_events(lambda event: True).only(semflux.TextDelta),
         lambda: parse(CUT).text(),
     ),
-    "Flux.just": Source(lambda: Flux.just(*TEXTS), failing, pulls=False),
-    "Flux.from_iterable": Source(lambda: Flux.from_iterable(TEXTS), failing, pulls=False),
+    "Flux.just": Source(lambda: Flux.just(*TEXTS), failing),
+    "Flux.from_iterable": Source(lambda: Flux.from_iterable(Iterables(TEXTS)), failing),
+    "Flux.from_async_iterable": Source(
+        lambda: Flux.from_async_iterable(Again(TEXTS)),
+        lambda: Flux.from_async_iterable(Again(TEXTS, ValueError("x"))),
+    ),
+    "Flux.range": Source(lambda: Flux.range(0, len(TEXTS)).map(TEXTS.__getitem__), failing),
+    "Flux.generate": Source(
+        lambda: Flux.generate(told_one_by_one, lambda: 0), lambda: Flux.generate(raise_at_once)
+    ),
+    "Flux.create": Source(lambda: Flux.create(tell), lambda: Flux.create(tell_failure), pulls=False),
+    "Flux.push": Source(lambda: Flux.push(tell), lambda: Flux.push(tell_failure), pulls=False),
+    "Flux.defer": Source(lambda: Flux.defer(lambda: Flux.just(*TEXTS)), lambda: Flux.defer(failing)),
+    "Flux.using": Source(
+        lambda: Flux.using(list, lambda held: Flux.just(*TEXTS), list.clear),
+        lambda: Flux.using(list, lambda held: failing(), list.clear),
+    ),
+    "Flux.concat": Source(
+        lambda: Flux.concat(Flux.just(TEXTS[0]), Flux.just(*TEXTS[1:])),
+        lambda: Flux.concat(failing(), failing()),
+    ),
     "an RxPY observable": Source(
         lambda: Flux.from_(reactivex.from_iterable(TEXTS)),
         lambda: Flux.from_(reactivex.throw(ValueError("x"))),
