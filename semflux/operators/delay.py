@@ -176,12 +176,10 @@ class _DelayUntilLink(Link[Any, Any]):
             self._gate.enter(self._source_ended)
 
     def _source_failed(self, error: Exception) -> None:
-        waiting = self._waiting
-        held = self._inner is not None
-        if held and isinstance(waiting[-1] if waiting else self._item, Error):
-            inner, self._inner = self._inner, None
-            if inner is not None:
-                inner.dispose()
+        waiting, inner = self._waiting, self._inner
+        if inner is not None and isinstance(waiting[-1] if waiting else self._item, Error):
+            self._inner = None
+            inner.dispose()
             waiting.appendleft(self._item)
             while waiting and not self.stopped:
                 self.below.on_next(waiting.popleft())

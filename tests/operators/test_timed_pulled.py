@@ -26,8 +26,9 @@ T = ChatEventType
 
 def text_of(value: Any) -> Any:
     """The text of an event, be it in a tuple."""
-    event = value[-1] if isinstance(value, tuple) else value
-    return event.text if isinstance(event, TextDelta) else None
+    if isinstance(value, TextDelta):
+        return value.text
+    return text_of(value[-1]) if isinstance(value, tuple) else None
 
 
 class Line:
