@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).parent.parent / "semflux"
 SANS_IO = (
     "errors", "frozen", "secret", "redaction", "usage", "stage", "messages", "request", "http", "fault", "http_errors",
     "wire", "response", "events", "contract", "pieces", "fold", "state", "blocks", "calls", "normalize", "aggregate",
-    "terminate", "filters", "dialects", "decoder", "retry", "matching", "refold", "screen", "tool_checks", "cuts",
+    "terminate", "filters", "dialects", "decoder", "retry", "matching", "refold", "screen", "tool_checks", "cutting",
     "json_paths", "partial_json",
 )  # fmt: skip
 """The rooms above the line, ground floor first."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from semflux import operators as ops
 from semflux.clock import Clock
-from semflux.cuts import Cut
+from semflux.cutting import CutBy
 from semflux.errors import StreamAbortedError
 from semflux.events import Abort, AnyChatEvent, ChatEvent, ChatEventGroup, ChatEventType, ResponseEnd
 from semflux.flux.flux import Flux
@@ -18,6 +18,7 @@ from semflux.matching import Replacement
 from semflux.messages import ToolCall
 from semflux.operators.hold_back import WINDOW
 from semflux.operators.lift import Lifted
+from semflux.operators.smooth import MAX_CHARS, MAX_LAG
 from semflux.operators.tool_calls import Invalid
 from semflux.redaction import MASK
 from semflux.request import ToolSpec
@@ -61,17 +62,22 @@ class ChatStream(Flux[AnyChatEvent]):
 
     def smooth(
         self,
-        by: Cut = "word",
+        by: CutBy = "word",
         *,
         delay: float | None = None,
-        max_lag: float = 1.0,
+        max_lag: float = MAX_LAG,
+        max_chars: int = MAX_CHARS,
         thinking: bool = True,
         clock: Clock | None = None,
     ) -> ChatStream:
-        """Text and thinking cut anew into words, lines, characters or what *by* says, *delay* seconds apart; nothing is
-        lost, and any other event first lets out what is held."""
+        """Text and reasoning in steady pieces: words, lines, graphemes, or what a pattern or function says; *delay*
+        seconds apart, *max_lag* seconds late at most."""
         return ChatStream(
-            self._apply(ops.smooth(by, delay=delay, max_lag=max_lag, thinking=thinking, clock=clock))
+            self._apply(
+                ops.smooth(
+                    by, delay=delay, max_lag=max_lag, max_chars=max_chars, thinking=thinking, clock=clock
+                )
+            )
         )
 
     def snapshots(self) -> Flux[ChatResponse]:

@@ -94,7 +94,7 @@ class EventIterator(abc.DisposableBase, Generic[T]):
                     run.want(self._demand)
                 else:
                     run.demand = self._demand
-                if driver is None or driver.over or edge.reading is not None:
+                if driver is None or driver.over or run.is_ahead or edge.reading is not None:
                     await edge.wait()
                 elif not driver.pump():
                     waiting = driver.fill()

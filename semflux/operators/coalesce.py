@@ -58,7 +58,7 @@ class _CoalesceLink(Link[AnyChatEvent, AnyChatEvent]):
             if not self.stopped:
                 self.below.on_next(value)
             return
-        if self._last is not None and not continues(self._last, value):
+        if self._last is not None and not _continues(self._last, value):
             self._flush()
             if self.stopped:
                 return
@@ -123,7 +123,7 @@ class _CoalesceLink(Link[AnyChatEvent, AnyChatEvent]):
         super().dispose()
 
 
-def continues(last: Any, event: Any) -> bool:
+def _continues(last: Any, event: Any) -> bool:
     """True if *event* is a piece of the same block as *last*, and both can be told by one event."""
     return (
         type(last) is type(event)
@@ -164,4 +164,4 @@ def coalesce(
     return lift(lambda below, run: _CoalesceLink(below, run, max_chars, max_delay, clock))
 
 
-__all__ = ("coalesce", "continues")
+__all__ = ("coalesce",)

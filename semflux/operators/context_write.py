@@ -42,6 +42,7 @@ class _ContextRun(Run):
     driver = _shared("driver")
     failed_by = _shared("failed_by")
     head = _shared("head")
+    is_ahead = _shared("is_ahead")
     is_waiting = _shared("is_waiting")
     pull = _shared("pull")
     state = _shared("state")

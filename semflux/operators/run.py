@@ -77,6 +77,7 @@ class Run:
         "driver",
         "failed_by",
         "head",
+        "is_ahead",
         "is_waiting",
         "pull",
         "scheduler",
@@ -108,6 +109,8 @@ class Run:
         """False if something else than the driver may push, or end the stream: an operator of RxPY."""
         self.asked: list[Callable[[int], object]] = []
         """Called with how many more items are wanted: the lowest operator's first, before the driver is told."""
+        self.is_ahead: bool = False
+        """True while an operator has enough that waits for its time: who pulls waits for that, not for the source."""
         self.clock: Clock | None = None
         """The time that its source goes by; None for that of the running loop."""
         self.is_waiting: bool = not pull

@@ -1,10 +1,9 @@
-"""smooth: steady pieces, nothing lost."""
+"""smooth: text in steady pieces."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,294 +12,312 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import semflux
-from semflux import ChatStream, Retry, Sinks
+from semflux import ChatStream
 from semflux.clock import VirtualClock
-from semflux.cuts import Cutter
+from semflux.contract import violations_of
 from semflux.errors import ConfigurationError, ConnectionLostError
-from semflux.events import TextDelta, TextEnd, TextStart, ThinkingDelta
-from semflux.testing import assert_well_formed
-from tests.frames import DONE, cc, sse
-from tests.operators.watching import END, error, item, raising, signals, watch
-from tests.recovering import Turns
+from semflux.events import ResponseEnd, TextDelta, TextEnd, TextStart, ThinkingDelta
+from tests.frames import DONE, cc, cu
+from tests.operators.watching import END, error, item, signals, watch
+from tests.streams import stream
 
-ANSWER = cc({"content": "a b"}) + cc(finish="stop") + DONE
+ANSWER = (
+    b"".join([cc({"content": piece}) for piece in ["Hel", "lo you an", "d me"]])
+    + cc(finish="stop")
+    + cu(1, 2)
+    + DONE
+)
+WORDS = ["Hello", " you", " and", " me"]
 
 
 def chat(*events: Any) -> ChatStream:
     return ChatStream(reactivex.of(*events))
 
 
-def cut(by: Any, *texts: str) -> list[str]:
-    cutter = Cutter(by)
-    pieces = [piece for text in texts for piece in cutter.feed(text)]
-    return [*pieces, cutter.finish()]
+def parsed(body: bytes = ANSWER) -> ChatStream:
+    return semflux.parse(body, dialect="openai-chat")
 
 
-@pytest.mark.parametrize(
-    "by, text, pieces",
-    [
-        ("word", "one two  three", ["one ", "two  ", "three"]),
-        ("word", "\u4f60\u597d\uff0cGPT \u597d", ["\u4f60", "\u597d\uff0c", "GPT ", "\u597d"]),
-        ("word", "\uc548\ub155 \uc138\uc0c1", ["\uc548\ub155 ", "\uc138\uc0c1"]),
-        ("word", "\u0e17\u0e35\u0e48\u0e14\u0e35", ["\u0e17\u0e35\u0e48", "\u0e14\u0e35"]),
-        ("word", "x" * 200 + " y", ["x" * 80, "x" * 80, "x" * 40 + " ", "y"]),
-        ("word", "ab\u4f60cd ef", ["ab", "\u4f60", "cd ", "ef"]),
-        ("word", " a  b", [" ", "a  ", "b"]),
-        ("line", "x" * 200 + "\ny", ["x" * 200 + "\n", "y"]),
-        ("line", "a\r\nb\n\nc", ["a\r\n", "b\n", "\n", "c"]),
-        ("char", "e\u0301x", ["e\u0301", "x"]),
-        (
-            "char",
-            "\U0001f468\u200d\U0001f469x\u2764\ufe0f",
-            ["\U0001f468\u200d\U0001f469", "x", "\u2764\ufe0f"],
-        ),
-        (
-            "char",
-            "\U0001f1e9\U0001f1ea\U0001f1eb\U0001f1f7",
-            ["\U0001f1e9\U0001f1ea", "\U0001f1eb\U0001f1f7"],
-        ),
-        (re.compile(r"[.] "), "a. b. c", ["a. ", "b. ", "c"]),
-        (lambda held: 2 if len(held) >= 2 else None, "abcde", ["ab", "cd", "e"]),
-    ],
-)
-def test_a_text_is_cut_the_same_whole_or_char_by_char(by: Any, text: str, pieces: list[str]) -> None:
-    assert (pieces, pieces) == (cut(by, text), cut(by, *text))
+def texts(events: list[Any]) -> list[str]:
+    return [event.text for event in events if event.is_delta]
 
 
-@given(
-    st.lists(st.text(max_size=9) | st.text("ab \n\r\u4f60\u0301", max_size=9), max_size=9),
-    st.sampled_from(["word", "line", "char", re.compile(r"\s")]),
-)
-def test_any_cutting_gives_the_same_pieces_and_joined_they_are_the_text(texts: list[str], by: Any) -> None:
-    whole = "".join(texts)
-    pieces = cut(by, *texts)
-    assert whole == "".join(pieces)
-    assert [piece for piece in pieces if piece] == [piece for piece in cut(by, whole) if piece]
+def test_words_come_one_by_one() -> None:
+    """What is left goes out before a boundary."""
+    events = [TextStart(), TextDelta("a b c", item_id="x"), TextEnd()]
+    pieces = [item(TextDelta(text, item_id="x")) for text in ("a", " b", " c")]
+    assert [item(TextStart()), *pieces, item(TextEnd()), END] == signals(chat(*events).smooth())
 
 
-@pytest.mark.parametrize("size", [1, 1000])
-def test_what_finds_nothing_is_not_asked_again_each_time(size: int) -> None:
-    """The text that it is shown grows by a quarter: all looks together cost a few times the text."""
-    shown = 0
-
-    def never(held: str) -> int | None:
-        nonlocal shown
-        shown += len(held)
-        return None
-
-    total = 100_000
-    assert ["x" * total] == cut(never, *["x" * size] * (total // size))
-    assert shown < 12 * total
-
-
-def test_each_character_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the text is, whole or in pieces."""
-    looks = 0
-    parts = Cutter._parts
-
-    def counted(self: Cutter, before: str, char: str) -> bool:
-        nonlocal looks
-        looks += 1
-        return parts(self, before, char)
-
-    monkeypatch.setattr(Cutter, "_parts", counted)
-    text = "w\u00f6rd " * 10_000
-    for by in ("word", "line", "char"):
-        for texts in ([text], list(text)):
-            looks = 0
-            assert text == "".join(cut(by, *texts))
-            assert looks <= len(text)
-
-
-def test_other_events_first_let_out_what_is_held() -> None:
+def test_blocks_and_deltas_with_attributes_stay_apart() -> None:
+    """Their facts are true of the whole."""
     events = [
-        TextStart(),
-        TextDelta("on"),
-        TextDelta("e tw"),
-        TextDelta("o"),
-        TextEnd(),
-        ThinkingDelta("a b"),
-    ]
-    expected = [
-        TextStart(),
-        TextDelta("one "),
-        TextDelta("two"),
-        TextEnd(),
-        ThinkingDelta("a "),
+        TextDelta("a"),
         ThinkingDelta("b"),
+        TextDelta("c d", attributes={"logprobs": [1]}),
+        TextDelta("e"),
     ]
-    assert [*map(item, expected), END] == signals(chat(*events).smooth())
+    assert [*map(item, events), END] == signals(chat(*events).smooth())
+
+
+def test_thinking_may_stay_as_it_is() -> None:
+    assert ["a b"] == texts(watch(chat(ThinkingDelta("a b")).smooth(thinking=False)).items)
+
+
+def test_the_events_are_legal_and_their_numbers_rise() -> None:
+    """The responses are the same; what is above keeps its own."""
+    above: list[Any] = []
+    events = watch(parsed().do_on_next(above.append).smooth("grapheme")).items
+    assert () == violations_of(events, seq="rising")
+    assert () == violations_of(above)
+    assert above[-1].response == events[-1].response
+
+
+def test_sharing_below_and_above_works() -> None:
+    """A late subscriber of a replay gets a legal stream too."""
+    shared = parsed().smooth("grapheme").replay().auto_connect()
+    for _ in range(2):
+        assert () == violations_of(watch(shared).items, seq="rising")
+    again = parsed().replay().auto_connect().smooth()
+    for _ in range(2):
+        events = watch(again).items
+        assert WORDS == texts(events)
+        assert () == violations_of(events, seq="rising")
+
+
+def test_what_reads_the_response_works_below() -> None:
+    assert "Hello you and me" == parsed().smooth().response().block().text
+    assert "Hello you and me" == watch(parsed().smooth().snapshots()).items[-1].text
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_recovered_stream_is_one_stream(above: bool) -> None:
+    """Recovery above or below: the numbers go on rising."""
+    broken = parsed(ANSWER[: ANSWER.index(b"d me")])
+    source = (
+        broken.fallback_to(parsed()).smooth("grapheme")
+        if above
+        else broken.smooth("grapheme").fallback_to(parsed().smooth("grapheme"))
+    )
+    events = watch(source).items
+    assert isinstance(events[-1], ResponseEnd)
+    assert () == violations_of(events, seq="rising")
+
+
+def test_a_users_error_above_is_recovered_below() -> None:
+    """No ERROR event stands in for it: the numbers go on all the same."""
+
+    def fail(event: Any) -> Any:
+        if isinstance(event, TextEnd):
+            raise ValueError
+        return event
+
+    events = watch(parsed().do_on_next(fail).smooth("grapheme").on_error_return("sorry")).items
+    seqs = [event.seq for event in events]
+    assert sorted(set(seqs)) == seqs
 
 
 def test_an_error_lets_out_what_is_held_first() -> None:
-    failure = ConnectionLostError("cut")
-    source = ChatStream(reactivex.concat(reactivex.of(TextDelta("a")), reactivex.throw(failure)))
-    assert [item(TextDelta("a")), error(failure)] == signals(source.smooth())
-
-
-def test_numbers_rise_and_the_response_is_the_same() -> None:
-    """One delta is cut into many; the stream is legal still."""
-    body = cc({"content": "one two three four"}) + cc(finish="stop") + DONE
-    plain = watch(semflux.parse(body, dialect="openai-chat")).items
-    events = watch(semflux.parse(body, dialect="openai-chat").smooth()).items
-    seqs = [event.seq for event in events]
-    assert len(plain) + 3 == len(events)
-    assert sorted(set(seqs)) == seqs
-    assert plain[-1].response.text == events[-1].response.text
-    assert_well_formed(events, seq="rising")
-
-
-async def test_a_reader_that_pulls_gets_every_piece() -> None:
-    body = cc({"content": "one two three"}) + cc(finish="stop") + DONE
-    source = semflux.parse(body, dialect="openai-chat").smooth()
-    assert ["one ", "two ", "three"] == [event.text async for event in source if event.has_text]
-
-
-def test_pieces_come_a_delay_apart() -> None:
-    """The first at once; the end lets out the rest, and leaves no timer."""
-    clock, subject = VirtualClock(), reactivex.Subject[Any]()
-    watcher = watch(ChatStream(subject).smooth("char", delay=0.1, clock=clock))
-    subject.on_next(TextDelta("abcde"))
-    assert ["a"] == [event.text for event in watcher.items]
-    clock.advance(0.1)
-    assert ["a", "b"] == [event.text for event in watcher.items]
-    subject.on_completed()
-    assert (list("abcde"), 0) == ([event.text for event in watcher.items], clock.pending)
-
-
-def test_a_source_far_ahead_makes_several_go_at_a_time() -> None:
-    """101 pieces, a tenth of a second each, and one second to lag."""
-    clock, subject = VirtualClock(), reactivex.Subject[Any]()
-    watcher = watch(ChatStream(subject).smooth("char", delay=0.1, max_lag=1.0, clock=clock))
-    subject.on_next(TextDelta("x" * 101))
-    assert 10 == len(watcher.items)
-
-
-@pytest.mark.parametrize("wrong", [0, 2, -1, True, "1", 1.0])
-def test_a_function_that_gives_no_length_is_told_so(wrong: Any) -> None:
-    failure = watch(chat(TextDelta("a")).smooth(lambda held: wrong)).error
-    assert isinstance(failure, ConfigurationError)
-    assert "smooth(by=...)" in str(failure)
-
-
-def test_a_function_that_raises_is_the_error_of_the_stream() -> None:
-    failure = RuntimeError("no")
-    assert [error(failure)] == signals(chat(TextDelta("a")).smooth(raising(failure)))
-
-
-def test_the_stream_counts_on_from_the_pieces() -> None:
-    """So the numbers rise in a stream that recovers, whoever stands above whom."""
-    busy = sse({"error": {"message": "busy", "code": 503}})
-    broken = cc({"content": "one two three four"}) + busy
-    for build in (
-        lambda s: s.smooth().retry_when(Retry.max(1).restart()),
-        lambda s: s.retry_when(Retry.max(1).restart()).smooth(),
-        lambda s: s.smooth().on_error_resume(lambda error: semflux.parse(ANSWER, dialect="openai-chat")),
-        lambda s: s.smooth().do_on_next(raise_once()).retry_when(Retry.max(1).restart()),
-    ):
-        stream = build(semflux.parse(Turns([broken], [ANSWER]), dialect="openai-chat"))
-        events = watch(stream).items
-        seqs = [event.seq for event in events]
-        assert sorted(set(seqs)) == seqs
-        assert "a b" == events[-1].response.text
-
-
-def raise_once() -> Any:
-    left = [True]
-
-    def function(event: Any) -> None:
-        if event.text == "two " and left:
-            left.pop()
-            raise ConnectionLostError("once", kind="reset", retryable=True)
-
-    return function
-
-
-def test_snapshots_sharing_and_late_readers_work_below_it() -> None:
-    source = semflux.parse(
-        cc({"content": "one two"}) + cc(finish="stop") + DONE, dialect="openai-chat"
-    ).smooth()
-    assert "one two" == watch(source.snapshots()).items[-1].text
-    late = source.replay(compact=True)
-    connection = late.connect()
-    assert_well_formed(watch(late.stream).items, seq="rising")
-    connection.dispose()
-
-
-async def test_a_reader_that_waits_gets_each_piece_in_its_time() -> None:
-    """The source says nothing meanwhile."""
-    clock, source = VirtualClock(), Sinks.unicast()
-    stream = ChatStream(source.as_flux().observable).smooth(delay=1.0, max_lag=9.0, clock=clock)
-    source.try_emit_next(TextDelta("one two three "))
-    told: list[Any] = []
-
-    async def read() -> None:
-        nonlocal told
-        async for event in stream:
-            told += [event.text]
-
-    task = asyncio.ensure_future(read())
-    for expected in (["one "], ["one ", "two "]):
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert expected == told
-        clock.advance(1.0)
-    source.try_emit_complete()
-    await task
-    assert ["one ", "two ", "three "] == told
+    failure, clock = ConnectionLostError("cut"), VirtualClock()
+    source = ChatStream(reactivex.concat(reactivex.of(TextDelta("a b c")), reactivex.throw(failure)))
+    wanted = [*[item(TextDelta(text)) for text in ("a", " b", " c")], error(failure)]
+    assert wanted == signals(source.smooth())
+    assert wanted == signals(source.smooth(delay=1, clock=clock))
     assert 0 == clock.pending
 
 
-async def test_a_reader_that_does_not_ask_lets_the_source_stand_still() -> None:
-    taken: list[int] = []
-
-    def pieces() -> Iterator[bytes]:
-        for number in range(1000):
-            taken.append(number)
-            yield cc({"content": f"{number} "})
-        yield cc(finish="stop") + DONE
-
-    async with aiter(semflux.parse(pieces(), dialect="openai-chat").smooth()) as events:
-        for _ in range(10):
-            await anext(events)
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert len(taken) < 100
+def test_a_wrong_function_fails_the_stream() -> None:
+    """What came before it goes out."""
+    watcher = watch(chat(TextDelta("abc")).smooth(lambda buffer: 9))
+    assert isinstance(watcher.error, ConfigurationError)
+    assert ["abc"] == texts(watcher.items)
+    watcher = watch(chat(TextDelta("abcdef")).smooth(lambda buffer: 2 if len(buffer) > 3 else 0))
+    assert isinstance(watcher.error, ConfigurationError)
+    assert "abcdef" == "".join(texts(watcher.items))
 
 
-def test_a_subscriber_may_leave_at_any_piece() -> None:
-    for count in range(1, 6):
-        seen = watch(chat(TextDelta("a b c d"), TextEnd()).smooth().take(count))
-        assert count == len(seen.items)
+def test_pieces_come_delay_apart() -> None:
+    """The first at once; what is no piece waits behind them, and the terminal event lets all out."""
+    clock, subject = VirtualClock(), reactivex.Subject[Any]()
+    watcher = watch(ChatStream(subject).smooth(delay=0.25, clock=clock))
+    subject.on_next(TextDelta("a b c"))
+    subject.on_next(TextEnd())
+    assert ["a"] == texts(watcher.items)
+    clock.advance(0.25)
+    assert ["a", " b"] == texts(watcher.items)
+    clock.advance(0.25)
+    assert [TextDelta("a"), TextDelta(" b"), TextDelta(" c"), TextEnd()] == watcher.items
+    clock.advance(5)
+    assert 0 == clock.pending
+    subject.on_next(TextDelta("d e f"))
+    subject.on_next(ResponseEnd())
+    assert ["a", " b", " c", "d", " e", " f"] == texts(watcher.items)
+    assert (ResponseEnd(), 0) == (watcher.items[-1], clock.pending)
+
+
+@pytest.mark.parametrize("count, delay", [(50, 0.25), (5000, 0.25), (3, 9.0)])
+def test_no_piece_waits_longer_than_max_lag(count: int, delay: float) -> None:
+    """They come faster, and evenly."""
+    clock, subject = VirtualClock(), reactivex.Subject[Any]()
+    watcher = watch(ChatStream(subject).smooth(delay=delay, max_lag=1.0, clock=clock))
+    subject.on_next(TextDelta(" a" * count))
+    subject.on_next(TextEnd())
+    clock.advance(0.5)
+    assert len(watcher.items) <= count * 0.6 + 1
+    clock.advance(0.51)
+    assert count + 1 == len(watcher.items)
+
+
+def test_a_dispose_forgets_what_is_held_and_its_timer() -> None:
     clock, subject = VirtualClock(), reactivex.Subject[Any]()
     told: list[Any] = []
-    subscription = ChatStream(subject).smooth(delay=1.0, max_lag=9.0, clock=clock).subscribe(told.append)
+    subscription = ChatStream(subject).smooth(delay=1, clock=clock).subscribe(told.append)
     subject.on_next(TextDelta("a b c"))
     subscription.dispose()
-    clock.advance(9.0)
-    assert (["a "], 0) == ([event.text for event in told], clock.pending)
+    clock.advance(5)
+    assert (1, 0) == (len(told), clock.pending)
+
+
+@pytest.mark.parametrize("last", [TextDelta("a b c"), TextEnd(), ThinkingDelta("x")])
+def test_a_subscriber_may_leave_at_any_piece(last: Any) -> None:
+    """Nothing comes after it."""
+    subject = reactivex.Subject[Any]()
+    told: list[Any] = []
+    kept: list[Any] = []
+
+    def leave(event: Any) -> None:
+        told.append(event)
+        kept[0].dispose()
+
+    kept.append(ChatStream(subject).smooth().subscribe(leave))
+    for event in (TextDelta("x"), last):
+        subject.on_next(event)
+    assert 1 == len(told)
+
+
+@pytest.mark.parametrize("last", [ResponseEnd(), None])
+def test_a_subscriber_may_leave_at_what_an_end_lets_out(last: Any) -> None:
+    """The end is not told then."""
+    subject = reactivex.Subject[Any]()
+    told: list[Any] = []
+    kept: list[Any] = []
+
+    def leave(event: Any) -> None:
+        told.append(event)
+        if len(told) == 2:
+            kept[0].dispose()
+
+    kept.append(
+        ChatStream(subject).smooth(delay=1, clock=VirtualClock()).subscribe(leave, on_completed=told.clear)
+    )
+    subject.on_next(TextDelta("a b c"))
+    if last is None:
+        subject.on_completed()
+    else:
+        subject.on_next(last)
+    assert ["a", " b"] == texts(told)
+
+
+def test_a_subscriber_may_leave_at_a_piece_of_the_timer() -> None:
+    """No timer is left."""
+    clock, subject = VirtualClock(), reactivex.Subject[Any]()
+    told: list[Any] = []
+    kept: list[Any] = []
+
+    def leave(event: Any) -> None:
+        told.append(event)
+        if len(told) == 2:
+            kept[0].dispose()
+
+    kept.append(ChatStream(subject).smooth(delay=1, clock=clock).subscribe(leave))
+    subject.on_next(TextDelta("a b c d"))
+    clock.advance(9)
+    assert (["a", " b"], 0) == (texts(told), clock.pending)
+
+
+def test_an_empty_piece_is_none() -> None:
+    """Nor does it make one."""
+    events = [TextStart(), TextDelta(""), TextEnd()]
+    assert [TextStart(), TextEnd()] == watch(chat(*events).smooth()).items
 
 
 def test_a_delay_needs_a_clock() -> None:
-    failure = watch(chat(TextDelta("a b ")).smooth(delay=1.0)).error
+    failure = watch(chat(TextDelta("a b")).smooth(delay=1)).error
     assert isinstance(failure, ConfigurationError)
-    assert "running event loop" in str(failure)
 
 
-def test_deltas_with_facts_of_their_own_and_other_blocks_are_not_joined() -> None:
-    probable = TextDelta("x y", attributes={"logprobs": [1]})
-    events = [
-        TextDelta("a"),
-        probable,
-        TextDelta("b", index=1),
-        TextDelta("c", index=2),
-        ThinkingDelta("d e"),
-    ]
-    told = watch(chat(*events).smooth(thinking=False)).items
-    assert ["a", "x y", "b", "c", "d e"] == [event.text for event in told]
-
-
-@pytest.mark.parametrize("wrong", [{"by": "wrod"}, {"delay": 0}, {"max_lag": -1}])
-def test_wrong_arguments_are_refused(wrong: Any) -> None:
+@pytest.mark.parametrize("wrong", [{"delay": 0}, {"max_lag": 0}, {"by": "words"}])
+def test_bounds_are_above_zero(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="smooth"):
         chat().smooth(**wrong)
+
+
+async def test_pieces_of_the_timer_reach_who_waits_for_the_source() -> None:
+    """While it is silent; and it is silent until they have come."""
+    go = asyncio.Event()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield cc({"content": "a b c d"})
+        await go.wait()
+        yield cc(finish="stop") + DONE
+
+    found: list[str] = []
+    async for event in semflux.parse(chunks(), dialect="openai-chat").smooth(delay=0.001):
+        if event.is_delta:
+            found.append(event.text or "")
+            if len(found) == 3:
+                go.set()
+    assert ["a", " b", " c", " d"] == found
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+async def test_the_source_waits_while_many_pieces_do(hidden: bool) -> None:
+    """Who pulls slowly, or waits for what comes later, reads it no further than that: here it waits for a clock."""
+    clock = VirtualClock()
+    read: list[int] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for number in range(2000):
+            read.append(number)
+            yield cc({"content": f" {number}"})
+        yield cc(finish="stop") + DONE
+
+    source = semflux.parse(chunks(), dialect="openai-chat").smooth(delay=1.0, max_lag=9000.0, clock=clock)
+    events: list[Any] = []
+
+    async def pull() -> None:
+        async for event in source.only(ResponseEnd) if hidden else source:  # seen as they come
+            events.append(event)  # noqa: PERF401  # seen as they come, up to a cancel
+
+    task = asyncio.create_task(pull())
+    for _ in range(3000):
+        await asyncio.sleep(0)
+    assert 60 < len(read) < 140
+    clock.advance(20)
+    for _ in range(500):
+        await asyncio.sleep(0)
+    assert 80 < len(read) < 160
+    while not task.done():
+        clock.advance(100)
+        await asyncio.sleep(0)
+    assert 2000 == len(read)
+    assert isinstance(events[-1], ResponseEnd)
+    assert 0 == clock.pending
+
+
+@given(
+    st.lists(st.text("a \u6211\u0301\n", max_size=6), max_size=12),
+    st.sampled_from(["word", "line", "grapheme"]),
+)
+def test_nothing_is_lost(pieces: list[str], by: Any) -> None:
+    body = b"".join([cc({"content": piece}) for piece in pieces]) + cc(finish="stop") + DONE
+    events = watch(parsed(body).smooth(by)).items
+    assert "".join(pieces) == "".join(texts(events))
+    assert () == violations_of(events, seq="rising")
+
+
+def test_events_made_by_hand_have_no_numbers_and_get_none() -> None:
+    assert {-1} == {event.seq for event in watch(chat(TextDelta("a b c")).smooth()).items}
+    assert [0, 1, 2, 3] == [
+        event.seq for event in watch(chat(*stream(TextDelta("a b c"), TextEnd())).smooth()).items
+    ]

@@ -103,9 +103,8 @@ PLAIN: dict[str, list[tuple[Callable[[Any], Any], dict[str, Any]]]] = {
     "skip_until": [(ops.skip_until(lambda item: item == 2), {})],
     "skip_while": [(ops.skip_while(lambda item: item == 1), {})],
     "smooth": [
-        (ops.smooth(), CHAT),
-        (ops.smooth("char", delay=0.5, clock=VirtualClock()), CHAT),
-        (lambda source: source.smooth("line"), CHAT),
+        (ops.smooth("line"), CHAT),
+        (lambda source: source.smooth(delay=0.1, clock=VirtualClock()), CHAT),
     ],
     "snapshots": [(ops.snapshots(), CHAT)],
     "start_with": [(ops.start_with(8), FOLDS)],
