@@ -35,6 +35,7 @@ class FluxSink(Link[Any, T], Generic[T]):
         "_on_cancel",
         "_on_dispose",
         "_on_request",
+        "_seen",
         "_told",
         "_waiting",
         "over",
@@ -60,6 +61,8 @@ class FluxSink(Link[Any, T], Generic[T]):
         self._on_request: Callable[[int], object] | None = None
         self._asked = 0
         self._told = 0
+        self._seen = 0
+        """How many had been told when it was last pumped."""
         self._waiting: asyncio.Future[None] | None = None
 
     # For the function
@@ -176,14 +179,18 @@ class FluxSink(Link[Any, T], Generic[T]):
 
     def pump(self) -> bool:
         """Ask for what is wanted; True if something came of it."""
-        before = self._told
         self._ask()
-        return self.stopped or self._told != before
+        before, self._seen = self._seen, self._told
+        return self.stopped or self._seen != before
 
     def fill(self) -> Awaitable[None] | None:
         """Until something comes."""
-        self._waiting = asyncio.get_running_loop().create_future()
-        return self._waiting
+        self._waiting = waiting = asyncio.get_running_loop().create_future()
+        if self.stopped or self._told != self._seen:
+            # Another thread has told something since the pump looked.
+            self._waiting = None
+            _resolve(waiting)
+        return waiting
 
     def start_task(self) -> None:
         """Everything is wanted from now on."""

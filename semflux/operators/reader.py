@@ -64,7 +64,9 @@ class Reader(abc.DisposableBase):
         "_lock",
         "_policy",
         "_room",
+        "_seen",
         "_started",
+        "_told",
         "_waiter",
         "items",
         "over",
@@ -99,6 +101,9 @@ class Reader(abc.DisposableBase):
         self._dropped = dropped
         self._lock = threading.Lock()
         self._busy = False
+        self._told = 0
+        """Items that came; and how many of them had when it was last pumped."""
+        self._seen = 0
         self._started = False
         self._ended: tuple[Exception | None] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -161,6 +166,7 @@ class Reader(abc.DisposableBase):
         with self._lock:
             if self.over or self._ended is not None:
                 return
+            self._told += 1
             direct = self._started and not self._busy and not self.items and self.run.demand > 0
             if direct:
                 self._busy = True
@@ -272,8 +278,10 @@ class Reader(abc.DisposableBase):
                     self._extra = max(0, self._extra - 1)
                 moved = True
                 self._deliver(item)
-        finally:
+        except BaseException:
+            # Not after the loop: another thread may be at it by then.
             self._busy = False
+            raise
         if ended is not None:
             self._finish(ended[0])
         return moved
@@ -326,6 +334,7 @@ class Reader(abc.DisposableBase):
 
     def pump(self) -> bool:
         """Deliver what waits, as far as it is wanted."""
+        self._seen = self._told
         moved = self._drain()
         if moved:
             self.owner.drained()
@@ -335,6 +344,9 @@ class Reader(abc.DisposableBase):
         """Until something comes."""
         with self._lock:
             if (self.items or self._ended is not None) and self.run.demand > 0:
+                return None
+            if self._told != self._seen:
+                # Another thread has told something meanwhile, straight to who waits.
                 return None
             self._waiter = waiter = asyncio.get_running_loop().create_future()
         return waiter

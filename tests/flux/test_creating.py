@@ -18,8 +18,9 @@ from semflux import Flux
 from semflux.errors import BlockingInLoopError, ConfigurationError, EmptySequenceError
 from semflux.flux.creating import FluxSink
 from semflux.operators.handle import HandleSink
+from semflux.operators.run import Run
 from tests.frames import DONE, cc
-from tests.operators.watching import END, Probe, error, hooked, item, raising, signals, watch
+from tests.operators.watching import END, Probe, Watcher, error, hooked, item, raising, signals, watch
 
 FAILURE = ValueError("mine")
 ANSWER = b"".join([cc({"content": piece}) for piece in "abc"]) + cc(finish="stop") + DONE
@@ -219,6 +220,37 @@ async def test_a_sink_told_from_threads_tells_one_signal_at_a_time() -> None:
 
 def ones(sink: HandleSink[int]) -> None:
     sink.next(1)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_what_another_thread_tells_while_nobody_looks_is_not_slept_past(shared: bool) -> None:
+    """Between the look of who pulls and its wait; of a sink and of a stream that several share."""
+    kept: list[FluxSink[str]] = []
+
+    def keep(sink: FluxSink[str]) -> None:
+        kept.append(sink)
+        sink.on_request(lambda more: None)
+
+    stream = Flux.create(keep)
+    run = Run(demand=9, pull=True)
+    edge = Watcher()
+    subscription = (stream.share() if shared else stream).observable.subscribe(edge, scheduler=run.scheduler)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    driver: Any = run.driver
+    assert not driver.pump()
+    kept[0].next("now")
+    waiting = driver.fill()
+    assert waiting is None or waiting.done()
+    driver.pump()
+    assert not driver.pump()
+    waiting = driver.fill()
+    assert not waiting.done()
+    kept[0].complete()
+    async with asyncio.timeout(5):
+        await waiting
+    assert [item("now"), END] == edge.signals
+    subscription.dispose()
 
 
 def test_generate_gives_one_item_a_call() -> None:
