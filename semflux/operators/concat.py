@@ -8,17 +8,15 @@ from typing import Any, TypeVar
 import reactivex
 from reactivex import Observable, abc
 
-from semflux.operators.inner import Gate, unwrapped
-from semflux.operators.lift import Direct, Link, subscribe_to
+from semflux.operators.inner import Sequel, unwrapped
+from semflux.operators.lift import Direct
 from semflux.operators.run import Run, run_of
 
 T = TypeVar("T")
 
 
-class _ConcatLink(Link[Any, Any]):
-    """Hands the Run to one source after another, so that each is pulled as the first one is."""
-
-    __slots__ = ("_gate", "_if_empty", "_seen", "_sources")
+class _ConcatLink(Sequel):
+    __slots__ = ("_if_empty", "_sources")
 
     def __init__(
         self,
@@ -29,33 +27,18 @@ class _ConcatLink(Link[Any, Any]):
     ) -> None:
         super().__init__(below, run)
         self._sources = list(reversed(sources))
-        self._gate = Gate()
         self._if_empty = if_empty
-        self._seen = False
 
-    def on_next(self, value: Any) -> None:
-        if not self.stopped:
-            self._seen = True
-            self.below.on_next(value)
-
-    def on_completed(self) -> None:
-        if not self.stopped:
-            # Not from inside the end of a source: a thousand of them would be a thousand deep.
-            self._gate.enter(self.begin)
-
-    def begin(self) -> None:
+    def _ended(self) -> None:
         """The next source; the end after the last."""
         if self.stopped:
             return
         self.upstream = None
         if not self._sources or (self._if_empty and self._seen):
-            super().on_completed()
+            self._stop()
+            self.below.on_completed()
             return
-        run = self.run
-        if run.driver is not None and run.driver.over:
-            run.renew(keep_state=False)
-        source = self._sources.pop()
-        self.connect(subscribe_to(unwrapped(source), self, run))
+        self.follow(unwrapped(self._sources.pop()))
 
     def dispose(self) -> None:
         self._sources = []

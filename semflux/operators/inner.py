@@ -109,6 +109,42 @@ class Inner(abc.ObserverBase[Any], Attached):
             self._on_completed(self)
 
 
+class Sequel(Link[Any, Any]):
+    """Hands its Run to one source after another, so that each is pulled as the first one is."""
+
+    __slots__ = ("_gate", "_seen")
+
+    stopped: bool
+    upstream: abc.DisposableBase | None
+
+    def __init__(self, below: abc.ObserverBase[Any], run: Run) -> None:
+        super().__init__(below, run)
+        self._gate = Gate()
+        self._seen = False
+        """True once the source that it is at has had an item."""
+
+    def on_next(self, value: Any) -> None:
+        if not self.stopped:
+            self._seen = True
+            self.below.on_next(value)
+
+    def on_completed(self) -> None:
+        if not self.stopped:
+            # Not from inside the end of a source: a thousand of them would be a thousand deep.
+            self._gate.enter(self._ended)
+
+    def _ended(self) -> None:
+        """A source has ended; inside the gate."""
+        raise NotImplementedError  # pragma: no cover  # abstract
+
+    def follow(self, source: abc.ObservableBase[Any]) -> None:
+        """Subscribe to the next one."""
+        run = self.run
+        if run.driver is not None and run.driver.over:
+            run.renew(keep_state=False)
+        self.connect(subscribe_to(source, self, run))
+
+
 class Holding(Inner):
     """One of several whose items come in some order, and what came of it before its turn."""
 
@@ -206,4 +242,4 @@ class MapLink(Link[Any, Any]):
         raise NotImplementedError  # pragma: no cover  # abstract
 
 
-__all__ = ("Gate", "Holding", "Inner", "MapLink", "OneThread", "unwrapped")
+__all__ = ("Gate", "Holding", "Inner", "MapLink", "OneThread", "Sequel", "unwrapped")

@@ -9,44 +9,29 @@ from typing import Any, TypeVar
 from reactivex import Observable, abc
 
 from semflux.errors import ConfigurationError
-from semflux.operators.inner import Gate, Inner, unwrapped
-from semflux.operators.lift import Direct, Link, subscribe_to
+from semflux.operators.inner import Inner, Sequel, unwrapped
+from semflux.operators.lift import Direct
 from semflux.operators.run import UNBOUNDED, Run, run_of
 from semflux.operators.subject import EventSubject
 
 T = TypeVar("T")
 
 
-class _AgainLink(Link[Any, Any]):
+class _AgainLink(Sequel):
     """Subscribes to its source again and again, each time with the Run that it has.
 
     Between two subscriptions it is the driver of a run that is pulled and wants nothing: a source that gives all that
     it has at once is not repeated faster than it is read.
     """
 
-    __slots__ = ("_gate", "_rested", "_seen", "_source", "over")
+    __slots__ = ("_rested", "_source", "over")
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, source: abc.ObservableBase[Any]) -> None:
         super().__init__(below, run)
         self._source: abc.ObservableBase[Any] | None = unwrapped(source)
-        self._gate = Gate()
-        self._seen = False
         self._rested = False
         self.over: bool = True
         """False while the source waits to be subscribed to again."""
-
-    def on_next(self, value: Any) -> None:
-        if not self.stopped:
-            self._seen = True
-            self.below.on_next(value)
-
-    def on_completed(self) -> None:
-        if not self.stopped:
-            # Not from inside the end of the source: a thousand of them would be a thousand deep.
-            self._gate.enter(self._ended)
-
-    def _ended(self) -> None:
-        raise NotImplementedError  # pragma: no cover  # abstract
 
     def start(self) -> None:
         """The first time."""
@@ -54,13 +39,10 @@ class _AgainLink(Link[Any, Any]):
 
     def begin(self) -> None:
         """Subscribe to the source, from inside the gate."""
-        run = self.run
         if self.stopped or self._source is None:
             return
-        if run.driver is not None and run.driver.over:
-            run.renew(keep_state=False)
         self._seen = self._rested = False
-        self.connect(subscribe_to(self._source, self, run))
+        self.follow(self._source)
 
     def again(self) -> None:
         """The same, when more is wanted."""
@@ -164,7 +146,7 @@ class _RepeatWhenLink(_AgainLink):
         super().on_next(value)
 
     def on_error(self, error: Exception) -> None:
-        self._gate.enter(self.fail, error)
+        self._gate.enter(self.cut, error)
 
     def _ended(self) -> None:
         count, self._count = self._count, 0
@@ -179,7 +161,7 @@ class _RepeatWhenLink(_AgainLink):
         self._gate.enter(self._look)
 
     def _companion_error(self, inner: Inner, error: Exception) -> None:
-        self._gate.enter(self.fail, error)
+        self._gate.enter(self.cut, error)
 
     def _companion_completed(self, inner: Inner) -> None:
         self._last = True

@@ -47,7 +47,7 @@ class _SwitchLink(MapLink):
 
     def _inner_failed(self, inner: Any, error: Exception) -> None:
         if inner is self._inner:
-            self.fail(error)
+            self.cut(error)
 
     def _inner_ended(self, inner: Any) -> None:
         if inner is self._inner:

@@ -91,7 +91,7 @@ class _SwitchOnFirstLink(Link[Any, Any]):
         self.below.on_next(value)
 
     def _inner_error(self, inner: Inner, error: Exception) -> None:
-        self.fail(error)
+        self.cut(error)
 
     def _inner_completed(self, inner: Inner) -> None:
         self.complete()
