@@ -161,6 +161,9 @@ class FaultServer:
         self._server.close()
         for seen in self.seen:
             seen.writer.transport.abort()
+        # Who is writing sees that first: a failure that meets a cancel is one that nobody has retrieved.
+        for _ in range(5):
+            await asyncio.sleep(0)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

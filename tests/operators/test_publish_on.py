@@ -58,6 +58,12 @@ def thread() -> Iterator[EventLoopScheduler]:
         yield scheduler
     finally:
         scheduler.dispose()
+        # RxPY's thread does not see a dispose that comes just before it waits.
+        worker = scheduler._thread
+        while worker is not None and worker.is_alive():
+            with scheduler._condition:
+                scheduler._condition.notify_all()
+            worker.join(0.01)
 
 
 class Threaded(Watcher):
