@@ -17,6 +17,7 @@ from semflux.operators.hooks import Hooks
 from semflux.operators.inner import Gate, OneThread
 from semflux.operators.lift import Direct, Link
 from semflux.operators.run import UNBOUNDED, Run, run_of
+from semflux.operators.waking import resolve, wake
 
 T = TypeVar("T")
 
@@ -172,8 +173,7 @@ class FluxSink(Link[Any, T], Generic[T]):
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            with contextlib.suppress(RuntimeError):  # the loop, and with it who waited, is gone
-                waiting.get_loop().call_soon_threadsafe(_resolve, waiting)
+            wake(waiting)
 
     # The source's side of a run, for one that asks for more
 
@@ -189,7 +189,7 @@ class FluxSink(Link[Any, T], Generic[T]):
         if self.stopped or self._told != self._seen:
             # Another thread has told something since the pump looked.
             self._waiting = None
-            _resolve(waiting)
+            resolve(waiting)
         return waiting
 
     def start_task(self) -> None:
@@ -207,11 +207,6 @@ class FluxSink(Link[Any, T], Generic[T]):
     def abort(self, reason: str) -> None:
         """Only a chat stream has an ABORT; this one ends."""
         self.complete()
-
-
-def _resolve(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
 
 
 class Created(Direct[T]):

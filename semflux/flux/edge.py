@@ -14,6 +14,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 from semflux.operators.hooks import Hooks
 from semflux.operators.lift import Attached, subscribe_to
 from semflux.operators.run import Run
+from semflux.operators.waking import wake
 
 T = TypeVar("T")
 
@@ -135,8 +136,7 @@ class PullEdge(abc.ObserverBase[T], Attached, Generic[T]):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            with contextlib.suppress(RuntimeError):  # the loop, and with it who waited, is gone
-                waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
+            wake(waiter)
 
     async def wait(self) -> None:
         """Until something comes from a source that pushes by itself, or a driver comes, or has read."""
@@ -168,11 +168,6 @@ class PullEdge(abc.ObserverBase[T], Attached, Generic[T]):
         if driver is not None and not driver.over:
             with contextlib.suppress(RuntimeError):  # no loop runs here: nothing can go on
                 driver.start_task()
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 def attach(source: abc.ObservableBase[Any], edge: Edge[Any] | PullEdge[Any], run: Run) -> None:

@@ -22,6 +22,7 @@ from semflux.flux.pump import Pump
 from semflux.flux.source import ChatSource
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import Run
+from semflux.operators.waking import until_done
 from semflux.request import ThinkTags
 from semflux.state import RepairLedger
 from semflux.wire.limits import Limits
@@ -128,7 +129,7 @@ class _AsyncPump(Pump):
 
     async def released(self) -> None:
         if self._closing is not None:
-            await asyncio.wait({self._closing})
+            await until_done(self._closing)
 
     def _release(self) -> None:
         chunks, loop = self._chunks, self._loop

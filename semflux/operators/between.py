@@ -14,6 +14,7 @@ from semflux.clock import Clock, Timer
 from semflux.errors import ConfigurationError, OperatorError
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import running_loop
+from semflux.operators.waking import until_done
 
 Steps: TypeAlias = Generator[float | Awaitable[Any], None, None]
 """What has to be waited for, one after another: seconds, or an awaitable."""
@@ -131,7 +132,7 @@ class Between:
     async def released(self) -> None:
         """Wait until a callback that was cancelled is over."""
         if self._task is not None:
-            await asyncio.wait({self._task})
+            await until_done(self._task)
 
     def fail(self, error: Exception) -> None:
         """The stream fails: by a step, or by a limit for the whole of it."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from semflux.errors import ConfigurationError, OperatorError
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import Driver, running_loop
+from semflux.operators.waking import until_done
 
 T = TypeVar("T")
 
@@ -110,7 +111,7 @@ class Closing:
         """Wait until it has ended."""
         self.start()
         if self._task is not None:
-            await asyncio.wait({self._task})
+            await until_done(self._task)
 
     def fail(self, error: Exception) -> None:
         """A limit of the whole stream passes: it ends now, and the clean-up goes on."""

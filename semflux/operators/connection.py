@@ -13,7 +13,8 @@ from reactivex.scheduler import CurrentThreadScheduler
 from semflux.errors import ConfigurationError
 from semflux.operators.hooks import Hooks
 from semflux.operators.lift import subscribe_to
-from semflux.operators.run import UNBOUNDED, Run
+from semflux.operators.run import UNBOUNDED, Driver, Run
+from semflux.operators.waking import wake
 
 _ROUNDS = 64
 """Rounds after which the loop may do other things, even if the source never waits."""
@@ -117,8 +118,7 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            with contextlib.suppress(RuntimeError):  # the loop, and with it the task, is gone
-                waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
+            wake(waiter)
         elif self._task is None and self._upstream is not None:
             self._go()
 
@@ -126,8 +126,11 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
         driver = self.run.driver
         if driver is None or self.over:
             return
-        if not getattr(driver, "waits", True) or (self._loop is None and getattr(driver, "pushes", False)):
+        if self._is_at_once(driver):
             self._advance()
+        elif self._task is not None:
+            # Another thread saw it, too.
+            return
         elif self._loop is not None:
             self._task = self._loop.create_task(self._drive(), name="semflux-connection")
         else:
@@ -137,6 +140,10 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
                     "asyncio.run(...)"
                 )
             )
+
+    def _is_at_once(self, driver: Driver) -> bool:
+        """True if nothing has to be awaited for it."""
+        return not getattr(driver, "waits", True) or (self._loop is None and getattr(driver, "pushes", False))
 
     def _advance(self) -> None:
         """All that there is room for, now. Room may come on another thread meanwhile: who is here looks again."""
@@ -163,6 +170,10 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
             driver = run.driver
             run.want(self._sink.room())
             if driver is None or driver.over or run.demand <= 0:
+                return
+            if not self._is_at_once(driver):
+                # It has come after one that did not wait.
+                self.on_loop(self._go)
                 return
             if not driver.pump():
                 if getattr(driver, "pushes", False):
@@ -229,11 +240,6 @@ class Connection(abc.ObserverBase[Any], abc.DisposableBase):
 
 def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
     return getattr(loop, "_thread_id", None) in {None, threading.get_ident()}
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 __all__ = ("Connection", "Sink")

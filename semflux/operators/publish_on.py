@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -18,6 +17,7 @@ from semflux.operators.lift import Attached, Lifted, PassLink, subscribe_to
 from semflux.operators.limit_rate import Batches
 from semflux.operators.one_reader import no_link
 from semflux.operators.run import UNBOUNDED, Run, run_of
+from semflux.operators.waking import wake
 
 T = TypeVar("T")
 
@@ -217,13 +217,7 @@ class _Hop(Attached):
             self._rounds += 1
             waiter, self._waiter = self._waiter, None
         if waiter is not None:
-            with contextlib.suppress(RuntimeError):  # the loop, and with it who waited, is gone
-                waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+            wake(waiter)
 
 
 class _PublishOn(Lifted[T]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -16,6 +15,7 @@ from semflux.events import ChatEvent
 from semflux.operators.delivery import WAITING, Delivery, Policy, Room, coalesced, delivery_of, weight_of
 from semflux.operators.hooks import Hooks
 from semflux.operators.run import UNBOUNDED, Run
+from semflux.operators.waking import wake
 
 
 class Owner(Protocol):
@@ -355,8 +355,7 @@ class Reader(abc.DisposableBase):
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
-            with contextlib.suppress(RuntimeError):  # the loop, and with it who waited, is gone
-                waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
+            wake(waiter)
 
     def start_task(self) -> None:
         """Nobody pulls any more: what comes goes on at once."""
@@ -394,11 +393,6 @@ NOBODY = _Nobody()
 """An observer that takes nothing: in the place of one that has left."""
 _NONE = object()
 _SPARE = 1024
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 __all__ = ("NOBODY", "Owner", "Reader")

@@ -19,6 +19,8 @@ from reactivex.scheduler.scheduler import Scheduler
 from semflux import Flux
 from semflux.errors import ConfigurationError
 from semflux.operators import publish_on
+from semflux.operators.waking import until_done
+from tests.flux.answers import Chunks, chat, chat_frames
 from tests.operators.watching import END, Probe, Watcher, error, item, signals, watch
 
 FAILURE = ValueError("mine")
@@ -59,7 +61,7 @@ def thread() -> Iterator[EventLoopScheduler]:
     finally:
         scheduler.dispose()
         # RxPY's thread does not see a dispose that comes just before it waits.
-        worker = scheduler._thread
+        worker: Any = scheduler._thread
         while worker is not None and worker.is_alive():
             with scheduler._condition:
                 scheduler._condition.notify_all()
@@ -307,3 +309,65 @@ def test_a_subject_just_queues() -> None:
         subject.on_next(value)
     scheduler.run()
     assert [*range(5)] == watcher.items
+
+
+# Several loops and threads in one chain
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop that runs in another thread."""
+    loop = asyncio.new_event_loop()
+    runs = threading.Thread(target=loop.run_forever)
+    runs.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        runs.join()
+        loop.close()
+
+
+async def test_a_source_that_waits_may_follow_one_that_does_not(thread: EventLoopScheduler) -> None:
+    """The one is driven by whoever has room, the other in its loop."""
+    at_once, waits = chat(chat_frames(3)), chat(Chunks(*chat_frames(3)).agen())
+    expected = [*await at_once.text().collect_list()] * 2
+    async with asyncio.timeout(SECONDS):
+        assert expected == await at_once.text().concat_with(waits.text()).publish_on(thread, 4).collect_list()
+
+
+async def test_a_reader_here_of_a_source_in_another_loop(elsewhere: asyncio.AbstractEventLoop) -> None:
+    """It gets all, and its end waits until the source is closed there; so does leaving."""
+    scheduler = AsyncIOThreadSafeScheduler(elsewhere)
+    chunks = Chunks(*chat_frames(300))
+    async with asyncio.timeout(SECONDS):
+        events = [event async for event in chat(chunks.agen()).subscribe_on(scheduler)]
+    assert (list(range(len(events))), 1) == ([event.seq for event in events], chunks.closed)
+
+    chunks = Chunks(*chat_frames(300), endless=True)
+    async with asyncio.timeout(SECONDS):
+        async for event in chat(chunks.agen()).subscribe_on(scheduler):
+            if event.has_text:
+                break
+        while not chunks.closed:
+            await asyncio.sleep(0)
+
+
+async def test_a_task_of_another_loop_is_waited_for(elsewhere: asyncio.AbstractEventLoop) -> None:
+    """Unless that loop does not run any more."""
+
+    async def work() -> asyncio.Task[None]:
+        return asyncio.create_task(asyncio.sleep(0.01))
+
+    task = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), elsewhere))
+    async with asyncio.timeout(SECONDS):
+        await until_done(task)
+    assert task.done()
+    stopped = asyncio.new_event_loop()
+    never = stopped.create_task(asyncio.sleep(0))
+    await until_done(never)
+    assert not never.done()
+    never.cancel()
+    await asyncio.to_thread(stopped.run_until_complete, asyncio.sleep(0))
+    stopped.close()
+    await until_done(never)
