@@ -34,9 +34,14 @@ class Batches(OneReader):
         self.connect(connection)
         connection.start()
 
+    @property
+    def consumed(self) -> int:
+        """Items that were read since more were asked for."""
+        return self._come - len(self.reader.items) - self._counted
+
     def room(self) -> int:
         """How many more may come."""
-        consumed = self._come - len(self.reader.items) - self._counted
+        consumed = self.consumed
         if consumed >= self._low:
             self._counted += consumed
             self._left += consumed

@@ -234,6 +234,31 @@ class _PublishOn(Lifted[T]):
         return hop
 
 
+class _Elsewhere(Batches):
+    """Asks the source for more where it was subscribed to, by one job at a time."""
+
+    def __init__(
+        self, below: abc.ObserverBase[Any], run: Run, above: Run, scheduler: abc.SchedulerBase
+    ) -> None:
+        super().__init__(below, run, above, PREFETCH, PREFETCH - (PREFETCH >> 2), chat=False)
+        self._scheduler = scheduler
+        self._asks = False
+
+    def drained(self) -> None:
+        if self._asks or self.consumed < self._low:
+            return
+        self._asks = True
+        try:
+            self._scheduler.schedule(self._ask)
+        except Exception:
+            # A scheduler that was closed meanwhile: who reads makes what is left.
+            super().drained()
+
+    def _ask(self, scheduler: abc.SchedulerBase, state: object = None) -> None:
+        self._asks = False
+        super().drained()
+
+
 class _SubscribeOn(Lifted[T]):
     """A source that a subscriber pulls from elsewhere is driven where it was subscribed to, ahead of that one."""
 
@@ -248,7 +273,7 @@ class _SubscribeOn(Lifted[T]):
         if run.pull and run.driver is None:
             run.alone = False
             above = Run(pull=True, state=run.state).within(run)
-            batches = Batches(observer, run, above, PREFETCH, PREFETCH - (PREFETCH >> 2), chat=False)
+            batches = _Elsewhere(observer, run, above, self._scheduler)
             self._schedule(lambda: None if batches.over else batches.begin(self.source), batches.end)
             return batches
         link = PassLink(observer, run)

@@ -371,3 +371,40 @@ async def test_a_task_of_another_loop_is_waited_for(elsewhere: asyncio.AbstractE
     await asyncio.to_thread(stopped.run_until_complete, asyncio.sleep(0))
     stopped.close()
     await until_done(never)
+
+
+async def test_all_that_is_pulled_is_made_where_it_was_subscribed_to(thread: EventLoopScheduler) -> None:
+    """What is asked for later, too; and not far ahead of who reads."""
+    made: list[int] = []
+    makers: set[int] = set()
+
+    def note(value: int) -> int:
+        makers.add(threading.get_ident())
+        return value
+
+    got: list[int] = []
+    async for number in counting(made).map(note).subscribe_on(thread):
+        got.append(number)
+        assert len(made) - number < 256 + 64 + 2
+        if len(got) == 2000:
+            break
+    assert threading.get_ident() not in makers
+    assert got == made[:2000]
+
+
+async def test_who_reads_makes_the_rest_where_the_scheduler_was_closed() -> None:
+    class Closing(ByHand):
+        def schedule(self, action: Any, state: Any = None) -> abc.DisposableBase:
+            if self.ran:
+                raise RuntimeError("closed")
+            return super().schedule(action, state)
+
+    scheduler = Closing()
+    events = aiter(counting([]).subscribe_on(scheduler))
+    first = asyncio.ensure_future(anext(events))
+    await asyncio.sleep(0)
+    scheduler.run()
+    async with asyncio.timeout(SECONDS):
+        assert 1 == await first
+        assert list(range(2, 1000)) == [await anext(events) for _ in range(998)]
+    await events.aclose()
