@@ -252,6 +252,7 @@ class _Elsewhere(Batches):
             self._scheduler.schedule(self._ask)
         except Exception:
             # A scheduler that was closed meanwhile: who reads makes what is left.
+            self._asks = False
             super().drained()
 
     def _ask(self, scheduler: abc.SchedulerBase, state: object = None) -> None:
