@@ -204,6 +204,9 @@ class FaultServer:
             seen.saw_eof()
         finally:
             writer.close()
+            # Whoever else waits for its end, or nobody: what it ended with is asked for.
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 __all__ = (
