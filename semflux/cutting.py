@@ -128,7 +128,7 @@ class ScanningCutter:
 
     def __init__(self, kind: str, max_chars: int) -> None:
         self._kind = kind
-        self.max_chars = max_chars
+        self.max_chars: int = max_chars
         self._reset()
 
     def _reset(self) -> None:

@@ -56,7 +56,7 @@ class Phrases:
     __slots__ = ("depth", "fails", "first", "ignore_case", "longest", "next")
 
     def __init__(self, words: Iterable[str], *, ignore_case: bool = True) -> None:
-        self.ignore_case = ignore_case
+        self.ignore_case: bool = ignore_case
         self.next: list[dict[str, int]] = [{}]
         """Where a character leads from a state; 0 is the beginning."""
         self.fails: list[int] = [0]
@@ -69,7 +69,7 @@ class Phrases:
             self._add(self.folded(word))
         self._connect()
         starts = "".join(re.escape(char) for char in self.next[0])
-        self.first = re.compile(f"[{starts}]")
+        self.first: re.Pattern[str] = re.compile(f"[{starts}]")
         """Finds a character that begins a word."""
 
     def folded(self, text: str) -> str:

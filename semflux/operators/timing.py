@@ -62,6 +62,8 @@ class TimedLink(Link[Any, Any]):
 
     __slots__ = ("_clock", "_gate", "_given", "_name", "_timer")
 
+    upstream: abc.DisposableBase | None
+
     def __init__(self, below: abc.ObserverBase[Any], run: Run, name: str, clock: Clock | None) -> None:
         super().__init__(below, run)
         # The timer lets something out, or ends the stream, while a subscriber that pulls waits for the source.

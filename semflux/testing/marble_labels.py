@@ -170,7 +170,7 @@ class Reader:
     def __init__(self, text: str, values: Mapping[str, Any]) -> None:
         self.text = text
         """All of it."""
-        self.at = 0
+        self.at: int = 0
         """How far it is read."""
         self._values = values
 
