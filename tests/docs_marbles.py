@@ -218,6 +218,19 @@ PICTURES: dict[str, Picture] = {
     "first_with_value": of("Flux.first_with_value(a, b)", "----1--2--|", "--8-----9--|"),
     "first_with_signal": of("Flux.first_with_signal(a, b)", "----1--2--|", "--|"),
     "or_else": of("a.or_else(b)", "----1--2--|", "--8-----9--|"),
+    "delay_until": of("a.delay_until(lambda n: b)", "--1--2--|", "---x|"),
+    "expand_deep": of("expand_deep(lambda n: Flux.from_iterable(range(n)))", "--2--|"),
+    "window_timeout": of(
+        "window_timeout(3, 4).flat_map(lambda w: w.collect_list())", "--1-2-3-------4--------|"
+    ),
+    "window_while": of("window_while(lambda n: n > 0).flat_map(lambda w: w.count())", "--1--2--0--3--|"),
+    "window_until_changed": of("window_until_changed().flat_map(lambda w: w.count())", "--1--1--2--|"),
+    "repeat_when": of("repeat_when(lambda ends: ends.delay_elements(3).take(2))", "--1--|"),
+    "transform": of("transform(lambda flux: flux.skip(1).map(str))", "--1--2--3--|"),
+    "transform_deferred": of("transform_deferred(lambda flux: flux.take(1))", "--1--2--|"),
+    "citations": of("citations().map(lambda source: 'a source')", "--TEXT~a--CITATION--TEXT~b--|", chat=True),
+    "push": of("Flux.push(tell)"),
+    "using": of("Flux.using(list, lambda held: a, list.clear)", "--1--2--|"),
     # Share
     "share": of("share()", "--1--2--3--4--|", joins=(0, 6)),
     "replay": of("replay(1).auto_connect()", "--1--2--3--4--|", joins=(0, 6)),
