@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from typing import Literal, Protocol, TypeAlias
 
 from semflux.errors import ConfigurationError
@@ -21,13 +22,6 @@ CutBy: TypeAlias = Literal["word", "line", "grapheme"] | re.Pattern[str] | Chunk
 """How a text is cut."""
 
 _KINDS = ("word", "line", "grapheme")
-
-_SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
-    "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff9f"
-    "\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
-)
-"""Scripts that put no space between words, with their punctuation: Thai, Lao, Myanmar, Khmer, Han, kana."""
 
 _FIRST_SPACELESS = "\u0e00"
 _ZWJ = "\u200d"
@@ -73,6 +67,21 @@ _SYLLABLES = {
     "LVT": ("T",),
     "": (),
 }
+
+
+@cache
+def _spaceless() -> re.Pattern[str]:
+    # Not at import: it is one of the dearest things there would be, for those who never call `smooth`.
+    return re.compile(
+        "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f"
+        "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff9f"
+        "\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+    )
+
+
+def _is_spaceless(char: str) -> bool:
+    """True for scripts that put no space between words, with their punctuation: Thai, Lao, Myanmar, Khmer, Han, kana."""
+    return char >= _FIRST_SPACELESS and _spaceless().match(char) is not None
 
 
 def _is_regional(char: str) -> bool:
@@ -167,9 +176,9 @@ class ScanningCutter:
                     start = end = at
                 self._paired = joined and _is_regional(char)
                 if not joined:
-                    self._spaceless = char >= _FIRST_SPACELESS and _SPACELESS.match(char) is not None
+                    self._spaceless = _is_spaceless(char)
             else:
-                self._spaceless = char >= _FIRST_SPACELESS and _SPACELESS.match(char) is not None
+                self._spaceless = _is_spaceless(char)
             self._is_space = char.isspace()
             before = char
             at += 1
@@ -191,11 +200,7 @@ class ScanningCutter:
             return before in "\r\n"
         if self._is_space:
             return False
-        return (
-            self._spaceless
-            or char.isspace()
-            or (char >= _FIRST_SPACELESS and _SPACELESS.match(char) is not None)
-        )
+        return self._spaceless or char.isspace() or _is_spaceless(char)
 
     def finish(self) -> str:
         """What is left."""

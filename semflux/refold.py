@@ -15,8 +15,7 @@ from semflux.events import (
     ToolCallArgsDelta,
     ToolCallEnd,
     ToolResult,
-    freeze_event,
-    thaw_event,
+    change_event,
 )
 from semflux.fold import Fold
 from semflux.response import ChatResponse, StepResponse
@@ -32,10 +31,7 @@ def changed(event: Any, **fields: Any) -> Any:
         for name, value in fields.items()
     ):
         return event
-    draft: Any = thaw_event(event)
-    for name, value in fields.items():
-        setattr(draft, name, value)
-    return freeze_event(draft)
+    return change_event(event, **fields)
 
 
 class Refold:

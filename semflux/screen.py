@@ -28,8 +28,8 @@ from semflux.events import (
     ChatEventType,
     ResponseEnd,
     ToolCallEnd,
+    change_event,
     freeze_event,
-    thaw_event,
 )
 from semflux.events import Error as ErrorEvent
 from semflux.fold import complete_call
@@ -287,13 +287,12 @@ class Screen:
             return event
         if not shown:
             return None
-        draft: Any = thaw_event(event)
-        draft.text = shown
+        fields: dict[str, Any] = {"text": shown}
         if "logprobs" in event.attributes:
-            draft.attributes = FrozenDict(
+            fields["attributes"] = FrozenDict(
                 {key: item for key, item in event.attributes.items() if key != "logprobs"}
             )
-        return cast("ChatEvent", freeze_event(draft))
+        return cast("ChatEvent", change_event(event, **fields))
 
     # Strings that come whole
 

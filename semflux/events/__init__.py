@@ -16,6 +16,7 @@ from semflux.events.base import (
     SCHEMA_VERSION,
     ChatEvent,
     Origin,
+    change_event,
     freeze_event,
     thaw_event,
 )
@@ -133,6 +134,7 @@ __all__ = (
     "ToolCallStart",
     "ToolResult",
     "UsageEvent",
+    "change_event",
     "freeze_event",
     "schema",
     "thaw_event",

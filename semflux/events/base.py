@@ -305,6 +305,14 @@ def thaw_event(event: Any) -> Any:
     return copy
 
 
+def change_event(event: Any, **fields: Any) -> Any:
+    """A copy of *event*, which has been delivered, with other *fields*; all else, its place and time too, is the same."""
+    draft = thaw_event(event)
+    for name, value in fields.items():
+        setattr(draft, name, value)
+    return freeze_event(draft)
+
+
 def freeze_event(draft: Any) -> Any:
     """The draft itself, frozen from now on."""
     draft.__class__ = draft.frozen_class
@@ -317,6 +325,7 @@ __all__ = (
     "ChatEvent",
     "Codec",
     "Origin",
+    "change_event",
     "define_draft",
     "freeze_event",
     "install_codec",

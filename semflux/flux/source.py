@@ -38,10 +38,7 @@ class ChatSource(Direct[AnyChatEvent]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[AnyChatEvent], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        run = run_of(scheduler)
-        if run.driver is not None:
-            # Another source of this subscription (of a merge, of a concat) is driven by it already.
-            run = run.another()
+        run = run_of(scheduler).undriven()
         if self._prepare is not None and not run.state.started:
             self._prepare(run)
         self.runs.add(run)

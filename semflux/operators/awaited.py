@@ -67,8 +67,7 @@ class _Awaited(Direct[T]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        run = run_of(scheduler)
-        link = _AwaitedLink(observer, run if run.driver is None else run.another(), self._make)
+        link = _AwaitedLink(observer, run_of(scheduler).undriven(), self._make)
         link.begin()
         return link
 

@@ -14,9 +14,8 @@ from semflux.events import (
     TextDelta,
     ThinkingDelta,
     ToolCallArgsDelta,
-    freeze_event,
-    thaw_event,
 )
+from semflux.operators.delivery import joined, joins
 from semflux.operators.lift import Link, lift
 from semflux.operators.run import Run
 from semflux.operators.timing import clock_of
@@ -91,12 +90,7 @@ class _CoalesceLink(Link[AnyChatEvent, AnyChatEvent]):
         if last is None:
             return
         self._drop()
-        if len(texts) == 1:
-            self.below.on_next(last)
-            return
-        draft: Any = thaw_event(last)
-        draft.text = "".join(texts)
-        self.below.on_next(freeze_event(draft))
+        self.below.on_next(joined(last, texts))
 
     def _drop(self) -> None:
         self._last = None
@@ -125,17 +119,8 @@ class _CoalesceLink(Link[AnyChatEvent, AnyChatEvent]):
 
 def _continues(last: Any, event: Any) -> bool:
     """True if *event* is a piece of the same block as *last*, and both can be told by one event."""
-    return (
-        type(last) is type(event)
-        and last.index == event.index
-        and last.item_id == event.item_id
-        and last.tool_call_id == event.tool_call_id
-        and last.origin.step == event.origin.step
-        and last.origin.response_id == event.origin.response_id
-        # Facts of one piece, such as its log probabilities, are true of that piece alone.
-        and not last.attributes
-        and not event.attributes
-    )
+    # Facts of one piece, such as its log probabilities, are true of that piece alone.
+    return joins(last, event) and not last.attributes and last.response_id == event.response_id
 
 
 def coalesce(

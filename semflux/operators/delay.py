@@ -12,8 +12,8 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 from semflux.clock import Clock
 from semflux.errors import ConfigurationError
 from semflux.events import Error
-from semflux.operators.inner import Gate, Inner
-from semflux.operators.lift import Lifted, Link, PassLink, lift, subscribe_to
+from semflux.operators.inner import Inner, MapLink
+from semflux.operators.lift import Lifted, PassLink, lift, subscribe_to
 from semflux.operators.run import Run, run_of
 from semflux.operators.timing import CLOSE, TimedLink, checked, clock_of
 
@@ -148,32 +148,17 @@ def delay_subscription(
     return lambda source: _DelaySubscription(source, until, clock)
 
 
-class _DelayUntilLink(Link[Any, Any]):
-    """One item at a time waits for its stream; the others wait for it. All signals come through one gate."""
+class _DelayUntilLink(MapLink):
+    """One item at a time waits for its stream; the others wait for it."""
 
-    __slots__ = ("_done", "_function", "_gate", "_inner", "_item", "_waiting")
+    __slots__ = ("_done", "_inner", "_item", "_waiting")
 
     def __init__(self, below: abc.ObserverBase[Any], run: Run, function: Callable[[Any], Any]) -> None:
-        super().__init__(below, run)
-        run.alone = False
-        self._function = function
-        self._gate = Gate()
+        super().__init__(below, run, function)
         self._inner: Inner | None = None
         self._item: Any = None
         self._waiting: deque[Any] = deque()
         self._done = False
-
-    def on_next(self, value: Any) -> None:
-        if not self.stopped:
-            self._gate.enter(self._take, value)
-
-    def on_error(self, error: Exception) -> None:
-        if not self.stopped:
-            self._gate.enter(self._source_failed, error)
-
-    def on_completed(self) -> None:
-        if not self.stopped:
-            self._gate.enter(self._source_ended)
 
     def _source_failed(self, error: Exception) -> None:
         waiting, inner = self._waiting, self._inner
@@ -187,7 +172,6 @@ class _DelayUntilLink(Link[Any, Any]):
 
     def _source_ended(self) -> None:
         self._done = True
-        self.upstream = None
         self._end_if_over()
 
     def _take(self, value: Any) -> None:
@@ -196,26 +180,18 @@ class _DelayUntilLink(Link[Any, Any]):
         if self._inner is not None:
             self._waiting.append(value)
             return
-        try:
-            source = self._function(value)
-        except Exception as error:
-            self.fail(error)
-            return
-        self._item = value
-        self._inner = inner = Inner(self._ready, self._inner_error, self._ready)
-        inner.begin(source, self.run)
-        if self.stopped:
-            inner.dispose()
+        source = self.source_of(value)
+        if not self.stopped:
+            self._item = value
+            self._inner = inner = self.new_inner()
+            self.begin(inner, source)
 
-    def _ready(self, inner: Inner, value: Any = None) -> None:
+    def _inner_gave(self, inner: Inner, value: Any) -> None:
         inner.dispose()
-        self._gate.enter(self._release)
+        self._inner_ended(inner)
 
-    def _inner_error(self, inner: Inner, error: Exception) -> None:
-        self._gate.enter(self.cut, error)
-
-    def _release(self) -> None:
-        if self.stopped:
+    def _inner_ended(self, inner: Inner) -> None:
+        if self.stopped or inner is not self._inner:
             return
         item, self._item, self._inner = self._item, None, None
         self.below.on_next(item)
@@ -224,8 +200,9 @@ class _DelayUntilLink(Link[Any, Any]):
         self._end_if_over()
 
     def _end_if_over(self) -> None:
-        if self._done and self._inner is None and not self._waiting:
-            super().on_completed()
+        if self._done and self._inner is None and not self._waiting and not self.stopped:
+            self._stop()
+            self.below.on_completed()
 
     def dispose(self) -> None:
         self._stop()

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from semflux.events import ChatEvent, ChatEventGroup, ChatEventPhase, ChatEventType, freeze_event, thaw_event
+from semflux.events import ChatEvent, ChatEventGroup, ChatEventPhase, ChatEventType, change_event
 
 T, G, P = ChatEventType, ChatEventGroup, ChatEventPhase
 
@@ -123,9 +123,7 @@ def joined(first: Any, texts: list[str]) -> Any:
     """*first* with these pieces as its text; it keeps its place in the order."""
     if len(texts) == 1:
         return first
-    draft: Any = thaw_event(first)
-    draft.text = "".join(texts)
-    return freeze_event(draft)
+    return change_event(first, text="".join(texts))
 
 
 def coalesced(items: Iterable[Any]) -> list[Any]:

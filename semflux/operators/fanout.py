@@ -133,10 +133,7 @@ class Fanout:
 
     def add(self, below: abc.ObserverBase[Any], run: Run, before: Callable[[], list[Any]] = list) -> Reader:
         """Somebody listens: it gets *before*, what the history has, and what comes from now on."""
-        if run.driver is not None:
-            # Another source of this subscription is driven by it already.
-            run = run.another()
-        reader = Reader(self, below, run, room=self._room, policy=self._policy)
+        reader = Reader(self, below, run.undriven(), room=self._room, policy=self._policy)
         with self.lock:
             items = before()
             missed = False

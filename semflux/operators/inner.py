@@ -139,10 +139,8 @@ class Sequel(Link[Any, Any]):
 
     def follow(self, source: abc.ObservableBase[Any]) -> None:
         """Subscribe to the next one."""
-        run = self.run
-        if run.driver is not None and run.driver.over:
-            run.renew(keep_state=False)
-        self.connect(subscribe_to(source, self, run))
+        self.run.go_on()
+        self.connect(subscribe_to(source, self, self.run))
 
 
 class Holding(Inner):

@@ -7,10 +7,10 @@ from typing import Any
 from reactivex import Observable, abc
 
 from semflux.clock import Clock, Timer
-from semflux.errors import BufferOverflowError, ConfigurationError
+from semflux.errors import BufferOverflowError
 from semflux.operators.lift import Direct, Link
 from semflux.operators.run import Run, run_of
-from semflux.operators.timing import clock_of
+from semflux.operators.timing import checked, clock_of
 
 
 class _TickLink(Link[Any, int]):
@@ -74,9 +74,7 @@ def interval(seconds: float, *, clock: Clock | None = None) -> Observable[int]:
     Raises:
         ConfigurationError: if *seconds* is not above zero.
     """
-    if not seconds > 0:
-        raise ConfigurationError(f"interval({seconds}): the seconds are above zero")
-    return _Interval(seconds, clock)
+    return _Interval(checked("interval", seconds), clock)
 
 
 __all__ = ("interval",)

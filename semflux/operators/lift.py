@@ -128,6 +128,14 @@ class Link(abc.ObserverBase[In], Attached, Generic[In, Out]):
             self.dispose()
             self.below.on_error(error)
 
+    def fail_in_order(self, error: SemfluxError) -> None:
+        """Fail a stream of ours at its first stage: what is open is ended, and *error* comes back with what had
+        arrived. Another one as `fail` does."""
+        if self.run.ends_in_order:
+            self.run.fail(error, self)
+        else:
+            self.fail(error)
+
     def complete(self) -> None:
         """It is over before the source is: stop what is above, then tell what is below."""
         if not self.stopped:
@@ -201,8 +209,7 @@ class Owned(Lifted[Out]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[Out], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        run = run_of(scheduler)
-        return super()._subscribe_core(observer, (run if run.driver is None else run.another()).scheduler)
+        return super()._subscribe_core(observer, run_of(scheduler).undriven().scheduler)
 
 
 def lift(

@@ -167,11 +167,7 @@ class Outlet(ReaderOwner):
             )
             return NOTHING
         self.taken = True
-        run = run_of(scheduler)
-        if run.driver is not None:
-            # Another source of this subscription is driven by it already.
-            run = run.another()
-        reader = AskingReader(self, observer, run)
+        reader = AskingReader(self, observer, run_of(scheduler).undriven())
         with self._lock:
             held, self._held = self._held, deque()
             reader.preload(list(held))

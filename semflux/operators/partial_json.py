@@ -65,9 +65,8 @@ class _PartialJsonLink(Link[AnyChatEvent, Any]):
             return
         self._failed = True
         self._forget()
-        if isinstance(error, SemfluxError) and self.run.ends_in_order:
-            # It comes back with what had arrived.
-            self.run.fail(error, self)
+        if isinstance(error, SemfluxError):
+            self.fail_in_order(error)
         else:
             self.fail(error)
 

@@ -101,7 +101,7 @@ class PartsLink(Link[Any, Any]):
             self._let_go()
             self._finish(None)
 
-    def fail(self, error: Exception) -> None:
+    def cut(self, error: Exception) -> None:
         if not self.stopped:
             super().dispose()
             self._finish(error)

@@ -33,8 +33,8 @@ from semflux.events import (
     RefusalDelta,
     Status,
     StepEnd,
+    change_event,
     freeze_event,
-    thaw_event,
 )
 from semflux.normalize import as_semflux_error
 from semflux.operators.between import Between, Steps
@@ -307,9 +307,7 @@ class RecoverLink(Link[Any, Any]):
         if held.error is not error:
             if error.partial is None:
                 error.partial = held.response
-            draft: Any = thaw_event(held)
-            draft.error = error
-            held = freeze_event(draft)
+            held = change_event(held, error=error)
         self.below.on_next(held)
 
     def _fail_between(self, error: Exception) -> None:
@@ -381,13 +379,8 @@ class Recovered(Lifted[Any]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        run = run_of(scheduler)
-        link = RecoverLink(
-            observer,
-            run if run.driver is None else run.another(),
-            self._recovery(self.source),
-            chat=self._chat,
-        )
+        run = run_of(scheduler).undriven()
+        link = RecoverLink(observer, run, self._recovery(self.source), chat=self._chat)
         link.start(self.source)
         return link
 

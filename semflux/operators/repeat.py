@@ -184,11 +184,6 @@ class _RepeatWhenLink(_AgainLink):
         self._notices.dispose()
 
 
-def _run_of(scheduler: abc.SchedulerBase | None) -> Run:
-    run = run_of(scheduler)
-    return run if run.driver is None else run.another()
-
-
 class _Repeat(Direct[T]):
     def __init__(self, source: abc.ObservableBase[T], times: int) -> None:
         super().__init__()
@@ -198,7 +193,7 @@ class _Repeat(Direct[T]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        link = _RepeatLink(observer, _run_of(scheduler), self._source, self._times)
+        link = _RepeatLink(observer, run_of(scheduler).undriven(), self._source, self._times)
         link.start()
         return link
 
@@ -214,7 +209,7 @@ class _RepeatWhen(Direct[T]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        link = _RepeatWhenLink(observer, _run_of(scheduler), self._source)
+        link = _RepeatWhenLink(observer, run_of(scheduler).undriven(), self._source)
         link.accompany(self._function)
         return link
 

@@ -144,6 +144,10 @@ class Run:
         """A run that is pushed to, in the same time, for a source that cannot be the driver of this one."""
         return Run().within(self)
 
+    def undriven(self) -> Run:
+        """This one; another, where another source of the subscription (of a merge, of a concat) is driven by it already."""
+        return self if self.driver is None else self.another()
+
     def within(self, run: Run) -> Self:
         """With the context and the time of *run*, on whose behalf it is made."""
         self.clock = run.clock
@@ -156,6 +160,11 @@ class Run:
         if self.variables is None:
             return function(*args)
         return self.variables.copy().run(function, *args)
+
+    def go_on(self) -> None:
+        """Another source follows: if the one before is over, so is what was of it alone."""
+        if self.driver is not None and self.driver.over:
+            self.renew(keep_state=False)
 
     def renew(self, *, keep_state: bool) -> None:
         """Make it ready for another source after one that is over. *keep_state*: the stream goes on, with its ids,

@@ -11,7 +11,7 @@ from reactivex import Observable, abc
 from semflux.clock import Clock, Timer
 from semflux.cutting import CutBy, Cutter, cutter_of
 from semflux.errors import ConfigurationError
-from semflux.events import AnyChatEvent, TextDelta, ThinkingDelta, freeze_event, thaw_event
+from semflux.events import AnyChatEvent, TextDelta, ThinkingDelta, change_event, freeze_event
 from semflux.operators.delivery import joins
 from semflux.operators.lift import Link, lift
 from semflux.operators.run import Run
@@ -203,7 +203,7 @@ class _SmoothLink(Link[AnyChatEvent, AnyChatEvent]):
         if seq >= 0:
             if seq <= self._seq:
                 seq = self._seq + 1
-                value = _with_seq(value, seq)
+                value = change_event(value, seq=seq)
             self._seq = seq
         self.below.on_next(value)
 
@@ -241,12 +241,6 @@ def _with_text(event: Any, text: str) -> Any:
         return event
     draft: Any = event.draft_class(text, event.origin, event.item_id, event.index, event.raw_type)
     draft.seq, draft.time = event.seq, event.time
-    return freeze_event(draft)
-
-
-def _with_seq(event: Any, seq: int) -> Any:
-    draft: Any = thaw_event(event)
-    draft.seq = seq
     return freeze_event(draft)
 
 

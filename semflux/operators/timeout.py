@@ -19,7 +19,8 @@ from semflux.errors import (
 from semflux.events import ChatEvent
 from semflux.operators.lift import Link, Owned
 from semflux.operators.on_error import on_error_resume
-from semflux.operators.run import Run, running_clock
+from semflux.operators.run import Run
+from semflux.operators.timing import CLOSE, clock_of
 
 T = TypeVar("T")
 
@@ -30,9 +31,6 @@ _LIMITS: dict[str, tuple[type[TransportError], str]] = {
 }
 
 _MARK = "_timeout"
-
-_CLOSE = 1e-6
-"""Seconds that a timer may ring too early: a sum of floats is not exact."""
 
 
 class _Wanting:
@@ -90,14 +88,10 @@ class TimeoutLink(Link[Any, Any]):
         super().connect(upstream)
         if self.stopped:
             return
-        clock = self._clock or self.run.clock or running_clock()
-        if clock is None:
-            self._fail(
-                ConfigurationError(
-                    "timeout() needs a running event loop to count in: use block(), or subscribe inside "
-                    "asyncio.run(...)"
-                )
-            )
+        try:
+            clock = clock_of("timeout()", self._clock, self.run)
+        except ConfigurationError as error:
+            self._fail(error)
             return
         self._clock = clock
         self._since = self._started = self._wanted = clock.monotonic()
@@ -167,7 +161,7 @@ class TimeoutLink(Link[Any, Any]):
         for when, name, seconds in self._due():
             if name != "total" and not self.run.is_waiting:
                 self._suspended = True
-            elif when - now > _CLOSE:
+            elif when - now > CLOSE:
                 times.append(when)
             else:
                 cls, what = _LIMITS[name]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
 
 from reactivex import abc
 
-from semflux.clock import Clock, LoopClock, Timer
+from semflux.clock import Clock, Timer
 from semflux.errors import ConfigurationError
 from semflux.operators.inner import Gate
 from semflux.operators.lift import Link
@@ -25,15 +24,12 @@ def clock_of(name: str, given: Clock | None, run: Run) -> Clock:
     Raises:
         ConfigurationError: if no loop is running.
     """
-    clock = given or run.clock
-    if clock is not None:
-        return clock
-    try:
-        return LoopClock(asyncio.get_running_loop())
-    except RuntimeError:
+    clock = given or run.clock or running_clock()
+    if clock is None:
         raise ConfigurationError(
             f"{name} needs a running event loop to count in: use block(), or subscribe inside asyncio.run(...)"
-        ) from None
+        )
+    return clock
 
 
 def monotonic_of(given: Clock | None, run: Run) -> Callable[[], float]:

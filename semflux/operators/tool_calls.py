@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import attrs
 from reactivex import Observable, abc
 
-from semflux.errors import ConfigurationError, ToolError
+from semflux.errors import ConfigurationError
 from semflux.events import AnyChatEvent, ToolCallEnd
 from semflux.messages import ToolCall
 from semflux.operators.lift import Link, lift
@@ -46,14 +46,7 @@ class _ToolCallsLink(Link[AnyChatEvent, ToolCall]):
             why = call.arguments_error or str(wrong)
             self.below.on_next(attrs.evolve(call, arguments_error=why))
         elif self._invalid == "error":
-            self._fail(wrong)
-
-    def _fail(self, error: ToolError) -> None:
-        if self.run.ends_in_order:
-            # It comes back with what had arrived.
-            self.run.fail(error, self)
-        else:
-            self.fail(error)
+            self.fail_in_order(wrong)
 
 
 def tool_calls(

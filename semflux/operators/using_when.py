@@ -99,8 +99,7 @@ class _WhenLink(Link[Any, Any]):
         if lease is None:
             return
         self._between = self._inner = None
-        if run.driver is not None and run.driver.over:
-            run.renew(keep_state=False)
+        run.go_on()
         try:
             source = self._make(lease.resource)
         except Exception as error:
@@ -189,8 +188,7 @@ class _UsingWhen(Direct[T]):
     def _subscribe_core(
         self, observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
-        run = run_of(scheduler)
-        link = _WhenLink(observer, run if run.driver is None else run.another(), self._make)
+        link = _WhenLink(observer, run_of(scheduler).undriven(), self._make)
         self._open(link)
         return link
 
@@ -223,7 +221,7 @@ def using_when(
 
     An end or an error goes down when its clean-up has ended; what that raises is the error then, with that of the
     stream as its `__context__`. After a cancel the clean-up goes on in a task that nothing cancels, and an iterator's
-    `aclose` waits for it; what it raises goes to `Hooks.on_errordropped`. A source that has something to close itself
+    `aclose` waits for it; what it raises goes to `Hooks.on_error_dropped`. A source that has something to close itself
     has done so before.
 
     ```

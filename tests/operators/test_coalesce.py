@@ -26,7 +26,7 @@ from semflux.events import (
 from semflux.fold import Fold
 from semflux.response import CitedSource
 from tests.frames import DONE, cc, cu
-from tests.operators.watching import END, error, item, raising, signals, watch
+from tests.operators.watching import END, error, item, leaving, raising, signals, watch
 from tests.streams import stream, wrap
 
 ANSWER = b"".join([cc({"content": piece}) for piece in "abcdef"]) + cc(finish="stop") + cu(12, 6) + DONE
@@ -132,14 +132,7 @@ def test_a_dispose_forgets_what_is_held_and_its_timer() -> None:
 def test_a_subscriber_may_leave_at_what_a_boundary_lets_out(boundary: Any) -> None:
     """The boundary is not told then."""
     subject = reactivex.Subject[Any]()
-    told: list[Any] = []
-    kept: list[Any] = []
-
-    def leave(event: Any) -> None:
-        told.append(event)
-        kept[0].dispose()
-
-    kept.append(ChatStream(subject).coalesce(99).subscribe(leave))
+    told = leaving(ChatStream(subject).coalesce(99))
     for event in (TextDelta("a"), boundary):
         subject.on_next(event)
     assert [TextDelta("a")] == told

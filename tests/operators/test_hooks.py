@@ -35,6 +35,23 @@ def test_on_operator_error_gets_what_a_function_raised() -> None:
     assert [error(FAILURE)] == signals(Flux.just(1).map(raising(FAILURE)))
 
 
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda flux: flux.window_until(raising(FAILURE)),
+        lambda flux: flux.group_by(raising(FAILURE)),
+        lambda flux: flux.switch_map(raising(FAILURE)),
+        lambda flux: flux.delay_until(raising(FAILURE)),
+        lambda flux: flux.buffer_until(raising(FAILURE)),
+    ],
+    ids=["window_until", "group_by", "switch_map", "delay_until", "buffer_until"],
+)
+def test_on_operator_error_is_told_by_operators_that_end_in_a_way_of_their_own(operator: Any) -> None:
+    """What they have open ends with the exception that the hook gave."""
+    Hooks.on_operator_error(lambda raised: OTHER)
+    assert [error(OTHER)] == signals(operator(Flux.just(1)))
+
+
 def test_on_operator_error_is_not_told_other_errors() -> None:
     """Those of sources, and those of this library."""
     told: list[Exception] = []

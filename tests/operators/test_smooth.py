@@ -18,7 +18,7 @@ from semflux.contract import violations_of
 from semflux.errors import ConfigurationError, ConnectionLostError
 from semflux.events import ResponseEnd, TextDelta, TextEnd, TextStart, ThinkingDelta
 from tests.frames import DONE, cc, cu
-from tests.operators.watching import END, error, item, signals, watch
+from tests.operators.watching import END, error, item, leaving, signals, watch
 from tests.streams import stream
 
 ANSWER = (
@@ -182,14 +182,7 @@ def test_a_dispose_forgets_what_is_held_and_its_timer() -> None:
 def test_a_subscriber_may_leave_at_any_piece(last: Any) -> None:
     """Nothing comes after it."""
     subject = reactivex.Subject[Any]()
-    told: list[Any] = []
-    kept: list[Any] = []
-
-    def leave(event: Any) -> None:
-        told.append(event)
-        kept[0].dispose()
-
-    kept.append(ChatStream(subject).smooth().subscribe(leave))
+    told = leaving(ChatStream(subject).smooth())
     for event in (TextDelta("x"), last):
         subject.on_next(event)
     assert 1 == len(told)
@@ -199,17 +192,7 @@ def test_a_subscriber_may_leave_at_any_piece(last: Any) -> None:
 def test_a_subscriber_may_leave_at_what_an_end_lets_out(last: Any) -> None:
     """The end is not told then."""
     subject = reactivex.Subject[Any]()
-    told: list[Any] = []
-    kept: list[Any] = []
-
-    def leave(event: Any) -> None:
-        told.append(event)
-        if len(told) == 2:
-            kept[0].dispose()
-
-    kept.append(
-        ChatStream(subject).smooth(delay=1, clock=VirtualClock()).subscribe(leave, on_completed=told.clear)
-    )
+    told = leaving(ChatStream(subject).smooth(delay=1, clock=VirtualClock()), 2)
     subject.on_next(TextDelta("a b c"))
     if last is None:
         subject.on_completed()
@@ -221,15 +204,7 @@ def test_a_subscriber_may_leave_at_what_an_end_lets_out(last: Any) -> None:
 def test_a_subscriber_may_leave_at_a_piece_of_the_timer() -> None:
     """No timer is left."""
     clock, subject = VirtualClock(), reactivex.Subject[Any]()
-    told: list[Any] = []
-    kept: list[Any] = []
-
-    def leave(event: Any) -> None:
-        told.append(event)
-        if len(told) == 2:
-            kept[0].dispose()
-
-    kept.append(ChatStream(subject).smooth(delay=1, clock=clock).subscribe(leave))
+    told = leaving(ChatStream(subject).smooth(delay=1, clock=clock), 2)
     subject.on_next(TextDelta("a b c d"))
     clock.advance(9)
     assert (["a", " b"], 0) == (texts(told), clock.pending)

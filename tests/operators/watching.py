@@ -78,6 +78,20 @@ class Probe:
         return reactivex.create(subscribe)
 
 
+def leaving(stream: Any, at: int = 1) -> list[Any]:
+    """What a subscriber is told that leaves at its item number *at*; the end, too, should it come."""
+    told: list[Any] = []
+    kept: list[Any] = []
+
+    def leave(value: Any) -> None:
+        told.append(value)
+        if len(told) == at:
+            kept[0].dispose()
+
+    kept.append(stream.subscribe(leave, on_completed=lambda: told.append(END)))
+    return told
+
+
 class Watcher(abc.ObserverBase[Any]):
     """A subscriber that keeps all signals."""
 
